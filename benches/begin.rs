@@ -1,5 +1,6 @@
-//! How long the first commands of a new project take, process start to exit: `opdev init`, `opdev create api`, and both for a
-//! chart in a folder. Nothing is downloaded. `cargo bench --bench begin`; OPDEV_PROGRAM names another program to measure.
+//! How long the first commands of a new project take, process start to exit: `opdev init`, `opdev create
+//! api`, and both for a chart in a folder. Nothing is downloaded. `cargo bench --bench begin`; OPDEV_PROGRAM
+//! names another program to measure.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::path::Path;

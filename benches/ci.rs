@@ -1,5 +1,6 @@
-//! How long `opdev ci` takes for the memcached sample, process start to exit: a control plane, the chart installed, its pods
-//! ready, a second reconcile, all of it deleted, nothing left. `cargo bench --bench ci`; OPDEV_PROGRAM names another program to measure.
+//! How long `opdev ci` takes for the memcached sample, process start to exit: a control plane, the chart
+//! installed, its pods ready, a second reconcile, all of it deleted, nothing left. `cargo bench --bench ci`;
+//! OPDEV_PROGRAM names another program to measure.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::collections::BTreeMap;
@@ -42,7 +43,8 @@ fn run(root: &Path, home: &Path, report: &Path) -> Duration {
     took
 }
 
-/// The steps of a report, in its own seconds. `scenario` is the whole of it; the rest of the process is its start and end.
+/// The steps of a report, in its own seconds. `scenario` is the whole of it; the rest of the process is its
+/// start and end.
 fn cases(report: &str) -> Vec<(String, Duration)> {
     let attribute = |line: &str, name: &str| {
         let (_, value) = line.split_once(&format!(" {name}=\""))?;

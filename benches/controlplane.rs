@@ -1,11 +1,12 @@
 //! The control plane beside the real one: ready time, memory, requests per second, how late a watch is.
 //! `cargo bench -p opdev-controlplane --bench controlplane`. `OPDEV_REFERENCE` names the program of
-//! `tests/reference/kubernetes`; without it only ours is measured. `OPDEV_BENCH_OBJECTS` lists the numbers of objects
-//! at which memory is read (10000,100000), `OPDEV_BENCH_ONLY` a part of the name of the servers to measure,
-//! `OPDEV_BENCH_PARTS` the requests to time, separated by commas (creates first: the others need its objects).
+//! `tests/reference/kubernetes`; without it only ours is measured. `OPDEV_BENCH_OBJECTS` lists the numbers of
+//! objects at which memory is read (10000,100000), `OPDEV_BENCH_ONLY` a part of the name of the servers to
+//! measure, `OPDEV_BENCH_PARTS` the requests to time, separated by commas (creates first: the others need its
+//! objects).
 //!
-//! Both servers run as processes of their own (ours is this program again), both are asked by the same client over
-//! TLS. Absolute numbers: compare only what one run prints.
+//! Both servers run as processes of their own (ours is this program again), both are asked by the same client
+//! over TLS. Absolute numbers: compare only what one run prints.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 mod plane;
@@ -183,7 +184,7 @@ fn create(n: usize) -> Request<Vec<u8>> {
     send("POST", MAPS, "application/json", &config_map(&format!("object-{n}")))
 }
 
-/// Whether this part is to be timed.
+/// Returns true if this part is to be timed.
 fn wanted(part: &str) -> bool {
     let parts = std::env::var("OPDEV_BENCH_PARTS").unwrap_or_default();
     parts.is_empty() || parts.split(',').any(|named| part.contains(named))

@@ -1,6 +1,7 @@
-//! Beside the real Helm: the whole process, and in one process cold, warm, after one edit of a template or of a value.
-//! `OPDEV_CORPUS=DIR OPDEV_ORACLES=DIR cargo bench --bench helm`: DIR/charts/NAME are charts, DIR/helm3 and DIR/helm4
-//! the binaries. Runs alternate; medians and ratios are printed. What is not at hand is left out.
+//! Beside the real Helm: the whole process, and in one process cold, warm, after one edit of a template or of
+//! a value. `OPDEV_CORPUS=DIR OPDEV_ORACLES=DIR cargo bench --bench helm`: DIR/charts/NAME are charts,
+//! DIR/helm3 and DIR/helm4 the binaries. Runs alternate; medians and ratios are printed. What is not at hand
+//! is left out.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use opdev_helm::chart::{Chart, FileSet, read_dir};

@@ -1,5 +1,6 @@
-//! The numbers of the inner loop: from process start to a ready API, and from a saved template to the last write.
-//! `cargo bench --bench inner_loop` prints medians of 20; absolute times, so compare only runs of one machine.
+//! The numbers of the inner loop: from process start to a ready API, and from a saved template to the last
+//! write. `cargo bench --bench inner_loop` prints medians of 20; absolute times, so compare only runs of one
+//! machine.
 #![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, missing_docs)]
 
 #[path = "../tests/it/inner_loop.rs"]

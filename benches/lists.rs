@@ -1,5 +1,6 @@
-//! What lists of a big cluster cost: the real program, from its start to the first rows and to the last, and its memory
-//! then. `cargo bench --bench lists [NAME…]`; the API server runs in this process and takes its share of the cores.
+//! The cost of lists of a big cluster: the real program, from its start to the first rows and to the last,
+//! and its memory then. `cargo bench --bench lists [NAME…]`; the API server runs in this process and takes
+//! its share of the cores.
 #![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, missing_docs)]
 
 #[path = "../tests/it/pty.rs"]

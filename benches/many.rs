@@ -1,12 +1,14 @@
-//! What many custom resources and a long day cost `opdev run --embedded`: a process of its own on a copy of the demo's
-//! Memcached chart; its memory, the processor time it used, and how long each step took.
+//! The cost of many custom resources and a long day for `opdev run --embedded`: a process of its own on a
+//! copy of the demo's Memcached chart; its memory, the processor time it used, and how long each step took.
 //!
-//! `cargo bench --bench many -- saves 500`: so many Memcached are created, three saves of a template, a start on that store.
-//! `cargo bench --bench many -- day 10 3600`: ten Memcached, a patch of `replicaCount` every 500 ms, for so many seconds.
-//! `cargo bench --bench many -- idle 30 3600`: thirty Memcached, and nothing happens.
-//! `OPDEV_MANY_PROGRAMS=before=/path/to/opdev,now=/path/to/opdev` measures several programs, one after the other.
+//! `cargo bench --bench many -- saves 500`: so many Memcached are created, three saves of a template, a start
+//! on that store. `cargo bench --bench many -- day 10 3600`: ten Memcached, a patch of `replicaCount` every
+//! 500 ms, for so many seconds. `cargo bench --bench many -- idle 30 3600`: thirty Memcached, and nothing
+//! happens. `OPDEV_MANY_PROGRAMS=before=/path/to/opdev,now=/path/to/opdev` measures several programs, one
+//! after the other.
 //!
-//! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
+//! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from
+//! `/proc`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 mod used;

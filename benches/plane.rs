@@ -1,5 +1,5 @@
-//! What the benches of the control plane share: a server in this process until its standard input ends, its client, and
-//! many requests at once.
+//! Parts that the benches of the control plane share: a server in this process until its standard input ends,
+//! its client, and many requests at once.
 
 use http::Request;
 use kube::Client;

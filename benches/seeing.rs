@@ -1,5 +1,6 @@
-//! What it costs to see: the recording of an API call, and the memory of ten thousand objects with their history.
-//! `cargo bench --bench seeing`; compare only runs of one machine. Memory is read from /proc, so on Linux only.
+//! The cost of showing: the recording of an API call, and the memory of ten thousand objects with their
+//! history. `cargo bench --bench seeing`; compare only runs of one machine. Memory is read from /proc, so on
+//! Linux only.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use http::{Request, Response};

@@ -1,5 +1,6 @@
-//! The numbers of the terminal: from a key and from a watch event to the frame, big lists, floods of log lines, what it
-//! costs to do nothing. `cargo bench --bench terminal [NAME…]`; absolute times, so compare only runs of one machine.
+//! The numbers of the terminal: from a key and from a watch event to the frame, big lists, floods of log
+//! lines, what it costs to do nothing. `cargo bench --bench terminal [NAME…]`; absolute times, so compare
+//! only runs of one machine.
 #![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, missing_docs)]
 
 #[path = "../tests/it/pty.rs"]

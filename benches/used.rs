@@ -1,4 +1,5 @@
-//! What the benches of whole programs share: the memory and the processor time of a process, from `/proc`. Linux only.
+//! Parts that the benches of whole programs share: the memory and the processor time of a process, from
+//! `/proc`. Linux only.
 
 /// What a process has used so far.
 #[derive(Clone, Copy)]
@@ -11,7 +12,7 @@ pub(crate) struct Use {
     pub(crate) processor: f64,
 }
 
-/// Of the process with this number.
+/// Measures the process with this number.
 pub(crate) fn used(id: u32) -> Use {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let megabytes = |field: &str| {
@@ -25,7 +26,7 @@ pub(crate) fn used(id: u32) -> Use {
     Use { resident: megabytes("VmRSS:"), peak: megabytes("VmHWM:"), processor: ticks / 100.0 }
 }
 
-/// Of a process and all below it.
+/// Measures a process and all below it.
 #[allow(dead_code)]
 pub(crate) fn used_by_tree(id: u32) -> Use {
     let parent_of = |id: u32| -> Option<u32> {

@@ -1,12 +1,14 @@
-//! What a large cluster weighs: pods and ConfigMaps of 8 KB each in a server of its own process; its memory, the
-//! processor time it used, and how long each step took.
-//! `cargo bench -p opdev-controlplane --bench weight -- 1000 10000 30000` (numbers of pods; a third as many ConfigMaps
-//! come with them). `OPDEV_WEIGHT_SERVERS` names other programs to measure beside this one, as in
-//! `before=/path/to/opdev,now=/path/to/opdev`: each is started as `PROGRAM serve`; the real API server with etcd is
-//! `real=tests/reference/kubernetes/serve.py`. `OPDEV_WEIGHT_DEPLOYMENTS=SECONDS`
-//! measures instead a plane with ten Deployments that are scaled twice a second.
+//! The weight of a large cluster: pods and ConfigMaps of 8 KB each in a server of its own process; its
+//! memory, the processor time it used, and how long each step took. `cargo bench -p opdev-controlplane
+//! --bench weight
+//! -- 1000 10000 30000` (numbers of pods; a third as many ConfigMaps come with them). `OPDEV_WEIGHT_SERVERS`
+//! names other programs to measure beside this one, as in `before=/path/to/opdev,now=/path/to/opdev`: each is
+//! started as `PROGRAM serve`; the real API server with etcd is `real=tests/reference/kubernetes/serve.py`.
+//! `OPDEV_WEIGHT_DEPLOYMENTS=SECONDS` measures instead a plane with ten Deployments that are scaled twice a
+//! second.
 //!
-//! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
+//! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from
+//! `/proc`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 mod plane;
@@ -240,7 +242,8 @@ fn pod_name(n: usize) -> String {
     format!("app-{}-{}-{}", n / 10 % 200, noise(n / 10 % 200, 9), noise(n, 5))
 }
 
-/// A pod of a stranger on somebody else's node: two containers, thirty environment variables, probes, volumes.
+/// A pod of a stranger on somebody else's node: two containers, thirty environment variables, probes,
+/// volumes.
 fn pod(n: usize) -> Value {
     let app = format!("app-{}", n / 10 % 200);
     let environment: Vec<Value> = (0..30)

@@ -7,7 +7,7 @@ use opdev_object::yaml;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Whether both mean the same, and ours as text where not.
+/// Compares the meaning of both, and gives ours as text where they differ.
 pub fn differs(case: &Value, helm: &Value, compat: Compat) -> Option<Difference> {
     if helm.get("unstable").is_some() || helm.get("crash").is_some() {
         return None;

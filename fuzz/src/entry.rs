@@ -1,4 +1,4 @@
-//! What a fuzzer calls: bytes in, nothing out; a panic, a hang or unbounded memory is the finding.
+//! Functions that a fuzzer calls: bytes in, nothing out; a panic, a hang or unbounded memory is the finding.
 
 use opdev_helm::chart::{Chart, FileSet, read_dir};
 use opdev_helm::engine::{Capabilities, Compat, Environment, ReleaseInfo, RenderInput, Rendered, render};
@@ -52,8 +52,8 @@ pub fn yaml(data: &[u8]) {
     let _ = opdev_object::yaml::values_from_str(text);
 }
 
-/// Whether a value comes back from being written. Helm has texts that do not: U+0085 and its kin are left as they are
-/// and folded, and a key of two less-than signs is not quoted.
+/// Returns true if a value comes back from being written. Helm has texts that do not: U+0085 and its kin are
+/// left as they are and folded, and a key of two less-than signs is not quoted.
 fn comes_back(value: &serde_json::Value) -> bool {
     use serde_json::Value;
     let plain = |text: &str| !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']);
@@ -65,7 +65,7 @@ fn comes_back(value: &serde_json::Value) -> bool {
     }
 }
 
-/// Whether both are one value, whatever the form of their numbers.
+/// Returns true if both are one value, whatever the form of their numbers.
 fn same(a: &serde_json::Value, b: &serde_json::Value) -> bool {
     use serde_json::Value;
     match (a, b) {
@@ -151,8 +151,8 @@ thread_local! {
     static WARM: RefCell<(Generator, Generated)> = RefCell::default();
 }
 
-/// Makes CRDs of a Go type file, once after all the others and once from nothing: both must agree. Writes, compares
-/// and checks what comes out.
+/// Makes CRDs of a Go type file, once after all the others and once from nothing: both must agree. Writes,
+/// compares and checks what comes out.
 pub fn go(data: &[u8]) {
     let text = opdev_types::go::source(data);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/types/go");

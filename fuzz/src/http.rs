@@ -1,6 +1,6 @@
-//! The API server under requests that no client would send: in process, and through its socket. A panic, an answer
-//! that is no `Status` where something is wrong, one that takes too long, or a server that is gone afterwards is the
-//! finding; `soak` watches time and memory.
+//! The API server under requests that no client would send: in process, and through its socket. A panic, an
+//! answer that is no `Status` where something is wrong, one that takes too long, or a server that is gone
+//! afterwards is the finding; `soak` watches time and memory.
 
 use bytes::Bytes;
 use futures::StreamExt as _;

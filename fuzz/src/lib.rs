@@ -1,6 +1,6 @@
-//! What proves the Helm engine and the readers of Go types from outside: seeded generators, the comparison with real
-//! Helm, and fuzz entries.
-//! `cargo run --bin batch` compares, `cargo run --bin soak` runs the entries under a mutation loop of its own.
+//! Proofs of the Helm engine and the readers of Go types from outside: seeded generators, the comparison with
+//! real Helm, and fuzz entries. `cargo run --bin batch` compares, `cargo run --bin soak` runs the entries
+//! under a mutation loop of its own.
 
 pub mod compare;
 pub mod entry;

@@ -1,6 +1,7 @@
-//! What comes from afar: the index of a chart repository, manifests, lists of tags, configs and tokens of a registry, and the
-//! files in which Helm and Docker remember repositories and logins. A server on loopback answers with the fuzzer's bytes, and
-//! the readers are called as the commands call them. Run it without a proxy in the environment.
+//! Content that comes from afar: the index of a chart repository, manifests, lists of tags, configs and
+//! tokens of a registry, and the files in which Helm and Docker remember repositories and logins. A server on
+//! loopback answers with the fuzzer's bytes, and the readers are called as the commands call them. Run it
+//! without a proxy in the environment.
 
 use opdev_pull::{Access, ChartRequest, Homes, ImageReference, download, download_image};
 use opdev_os::sha256;
@@ -62,7 +63,7 @@ impl World {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let answers = for_thread.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who has hung up has read what it wanted.
+                // A client that has hung up has read what it wanted.
                 let _ = answer(stream, &answers, &at);
             }
         });
@@ -88,7 +89,8 @@ impl World {
         };
         match kind {
             b'i' => chart("x", &format!("http://{}", self.host)),
-            // No name is served here that a file of repositories could lead to, so that only the file is read.
+            // No name is served here that a file of repositories could lead to, so that only the file is
+            // read.
             b'r' => chart("no-such-name/x", ""),
             _ => chart(&format!("oci://{}/c", self.host), ""),
         }

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
-/// What its recording is named, and what its namespace is for.
+/// The name of its recording, and the purpose of its namespace.
 const NAME: &str = "program";
 /// How long it may take to stop once it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,8 +28,8 @@ pub struct Ended {
     pub interrupted: bool,
 }
 
-/// Runs a program against a fresh control plane with the operator. It runs in the caller's folder, with the caller's
-/// streams.
+/// Runs a program against a fresh control plane with the operator. It runs in the caller's folder, with the
+/// caller's streams.
 ///
 /// # Errors
 /// Where the operator does not serve, or the program cannot be started.
@@ -58,7 +58,8 @@ async fn started(
     if let Some(namespace) = world.own_namespace() {
         command.env("NAMESPACE", namespace);
     }
-    // At a terminal it stays in opdev's group, so that it may read the keyboard; ctrl-c reaches all of it there.
+    // At a terminal it stays in opdev's group, so that it may read the keyboard; ctrl-c reaches all of it
+    // there.
     let group = if std::io::stdin().is_terminal() {
         None
     } else {

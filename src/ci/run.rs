@@ -29,31 +29,32 @@ use tokio_util::sync::CancellationToken;
 /// How long scenarios may take to end once all is to end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// What to run.
+/// The command to run.
 pub struct CiInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// How the control planes are, of which each scenario has one of its own; or the cluster on which each has a namespace.
+    /// How the control planes are, of which each scenario has one of its own; or the cluster on which each
+    /// has a namespace.
     pub cluster: Choice,
     /// The namespaces that scenarios have on that cluster now.
     pub namespaces: Namespaces,
     /// How the operator runs.
     pub operator: Settings,
-    /// Which scenarios.
+    /// The scenarios.
     pub pick: Pick,
     /// How many run at once.
     pub parallel: usize,
-    /// Whether no other scenario begins once one has failed.
+    /// True if no other scenario begins once one has failed.
     pub fail_fast: bool,
     /// How long each step may take.
     pub limit: Duration,
-    /// Whether commands of test folders may run.
+    /// True if commands of test folders may run.
     pub run_commands: bool,
-    /// Which findings fail a scenario.
+    /// The findings that fail a scenario.
     pub findings: Gate,
-    /// Whether the control planes of scenarios that failed go on; no other scenario begins then.
+    /// True if the control planes of scenarios that failed go on; no other scenario begins then.
     pub keep: bool,
     /// The folder for recordings of the scenarios, each in a folder of its own.
     pub record: Option<PathBuf>,
@@ -67,8 +68,8 @@ impl CiInput {
         Shared::open((&self.project, &self.trust), &self.cluster, &self.namespaces, &self.shutdown).await
     }
 
-    /// What a world is made from; `folder` is the one for its recording, below the one for all. What the project applies at
-    /// its own starts belongs to no scenario.
+    /// The input that a world is made from; `folder` is the one for its recording, below the one for all.
+    /// What the project applies at its own starts belongs to no scenario.
     pub(super) fn setup(&self, scenario: &str, folder: &Path, shared: Option<Arc<Shared>>) -> Setup {
         Setup {
             scenario: scenario.to_owned(),
@@ -85,21 +86,21 @@ impl CiInput {
     }
 }
 
-/// Which scenarios to run.
+/// The scenarios to run.
 #[derive(Clone, Debug)]
 pub struct Pick {
     /// Files of samples or test folders, relative to the project's root; empty means all samples.
     pub paths: Vec<String>,
-    /// What their paths must match.
+    /// The pattern that their paths must match.
     pub filter: Option<Regex>,
-    /// Which part of them.
+    /// The part of them that runs.
     pub shard: Option<Shard>,
     /// How often each.
     pub repeat: usize,
 }
 
 impl Pick {
-    /// Whether a path is among them, leaving parts aside.
+    /// Returns true if a path is among them, leaving parts aside.
     fn takes(&self, path: &str) -> bool {
         let named = self.paths.is_empty() || self.paths.iter().any(|one| is_below(path, one));
         named && self.filter.as_ref().is_none_or(|filter| filter.is_match(path))
@@ -137,7 +138,7 @@ impl FromStr for Shard {
     }
 }
 
-/// What runs on a control plane of its own.
+/// One run on a control plane of its own.
 #[derive(Clone, Debug)]
 pub enum Scenario {
     /// The samples of a file are applied, settled, reconciled once more and deleted.
@@ -207,8 +208,8 @@ pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
     Ok((picked, notes))
 }
 
-/// The files of samples with an object that the operator reconciles. Only those that `pick` takes are read; of the others
-/// only the path is known.
+/// The files of samples with an object that the operator reconciles. Only those that `pick` takes are read;
+/// of the others only the path is known.
 fn sample_files(
     root: &Path,
     sources: &Sources,
@@ -342,8 +343,8 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
                     Scenario::Folder(test) => kuttl::run(&setup, test, how).await,
                 }
             });
-            // A scenario that does not end in time once all is to end must not cost the report of the others. On a cluster it
-            // has a namespace to remove, and the user says how long that may take.
+            // A scenario that does not end in time once all is to end must not cost the report of the others.
+            // On a cluster it has a namespace to remove, and the user says how long that may take.
             let too_late = async {
                 shutdown.cancelled().await;
                 match on_cluster {

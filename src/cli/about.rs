@@ -21,7 +21,7 @@ pub(super) struct VersionArgs {
                         zsh:  opdev completions zsh > \"${fpath[1]}/_opdev\"\n\
                         fish: opdev completions fish > ~/.config/fish/completions/opdev.fish")]
 pub(super) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 
@@ -39,7 +39,7 @@ const HELM: [&str; 2] = ["3.22.0", "4.3.1"];
 /// Prints the version.
 pub(super) fn version(args: &VersionArgs) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
-    // Who builds a release says from which commit.
+    // The build of a release sets the commit.
     let commit = option_env!("OPDEV_COMMIT").filter(|commit| !commit.is_empty());
     let kubernetes = opdev_controlplane::git_version();
     let kubernetes = kubernetes.split('+').next().unwrap_or_default();

@@ -10,8 +10,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 
-/// Offers to make a project of the folder, and makes it where the answer is the enter key. False where there is nothing to
-/// offer, or the answer was another one.
+/// Offers to make a project of the folder, and makes it where the answer is the enter key. False where there
+/// is nothing to offer, or the answer was another one.
 ///
 /// # Errors
 /// What `opdev init` says.
@@ -36,8 +36,8 @@ pub(super) fn offer(folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What the folder is, in lines that fit 80 columns, and the words after `opdev init`; `None` where the user has something else
-/// in it.
+/// What the folder is, in lines that fit 80 columns, and the words after `opdev init`; `None` where the user
+/// has something else in it.
 fn proposal(folder: &Path) -> Option<(String, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     if folder.join("Chart.yaml").is_file() {

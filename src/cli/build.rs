@@ -19,9 +19,9 @@ fn links_with_glibc() -> bool {
     target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static")
 }
 
-/// The unwinder is linked in where the compiler has it: as a library of its own it is found, mapped and bound at each
-/// start, and asks the processor what it can, which takes long in a virtual machine. Rust names the library, so a file
-/// of that name refers the linker to the archive.
+/// The unwinder is linked in where the compiler has it: as a library of its own it is found, mapped and bound
+/// at each start, and asks the processor what it can, which takes long in a virtual machine. Rust names the
+/// library, so a file of that name refers the linker to the archive.
 fn link_libgcc_in() {
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let linker = std::env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());

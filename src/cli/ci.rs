@@ -66,7 +66,7 @@ pub(super) struct CiArgs {
     /// Let the steps of test folders run their commands
     #[arg(long, conflicts_with = "program")]
     run_commands: bool,
-    /// Which findings fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
+    /// The findings that fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FailingFindings::Error, conflicts_with = "program")]
     findings: FailingFindings,
     /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig
@@ -79,8 +79,8 @@ pub(super) struct CiArgs {
     /// No scenario at all is fine
     #[arg(long, conflicts_with = "program")]
     allow_empty: bool,
-    /// Which controllers run: all of them with simulated pods, only those of the cluster (garbage collection,
-    /// namespaces), or none, as under envtest
+    /// The controllers that run: all of them with simulated pods, only those of the cluster (garbage
+    /// collection, namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = super::serve::Which::All)]
     controllers: super::serve::Which,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more. Without a name it is
@@ -117,7 +117,7 @@ pub(super) struct CiArgs {
     program: Vec<String>,
 }
 
-/// Which findings fail a scenario.
+/// The findings that fail a scenario.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum FailingFindings {
     Error,

@@ -1,5 +1,5 @@
-//! `opdev crd --compare REF`: what the CRDs of this version change for those who use the ones of another version. Starts no
-//! runtime, runs nothing of the project.
+//! `opdev crd --compare REF`: what the CRDs of this version change for those who use the ones of another
+//! version. Starts no runtime, runs nothing of the project.
 
 use anyhow::{Context as _, Result};
 use opdev_project::Project;

@@ -1,5 +1,5 @@
-//! `opdev crd`, `opdev rbac`, `opdev webhook` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
-//! runtime, asks no cluster, runs no Go.
+//! `opdev crd`, `opdev rbac`, `opdev webhook` and `opdev deepcopy`: what controller-gen would write, written,
+//! printed or compared. Starts no runtime, asks no cluster, runs no Go.
 
 use anyhow::{Context as _, Result};
 use opdev_deploy::developer_role;
@@ -20,15 +20,16 @@ use std::process::ExitCode;
 /// What all of these commands take.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
-    /// Packages, as `./api/...`, `./api/v1` or an import path; default: those in the project's call of controller-gen, else
-    /// ./... Flags of controller-gen count, too: `crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy`
+    /// Packages, as `./api/...`, `./api/v1` or an import path; default: those in the project's call of
+    /// controller-gen, else ./... Flags of controller-gen count, too: `crd:maxDescLen=0 paths=./api/...
+    /// output:crd:dir=deploy`
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
     /// The project's folder; default: the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases, config/rbac and
-    /// config/webhook, and copy methods beside their types
+    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases, config/rbac
+    /// and config/webhook, and copy methods beside their types
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write nothing; show how the committed files differ, and fail where they do
@@ -51,8 +52,8 @@ pub(super) struct ManifestArgs {
 pub(super) struct CrdArgs {
     #[command(flatten)]
     manifest: ManifestArgs,
-    /// Write nothing; say what changes for those who use the CRDs of this tag, commit or folder, and fail where something that
-    /// works there stops working
+    /// Write nothing; say what changes for those who use the CRDs of this tag, commit or folder, and fail
+    /// where something that works there stops working
     #[arg(long, value_name = "REF|DIR", conflicts_with_all = ["check", "output", "paths", "version_profile"])]
     compare: Option<String>,
     /// Also what changes nothing for anybody
@@ -65,15 +66,16 @@ pub(super) struct CrdArgs {
 pub(super) struct RbacArgs {
     #[command(flatten)]
     manifest: ManifestArgs,
-    /// Also allow what the charts of watches.yaml create with their default values, as the Operator SDK scaffolds it
+    /// Also allow what the charts of watches.yaml create with their default values, as the Operator SDK
+    /// scaffolds it
     #[arg(long)]
     from_charts: bool,
-    /// Write nothing; compare the roles with what the operator was seen to use in the newest `opdev run` of the project,
-    /// and fail where a right is missing
+    /// Write nothing; compare the roles with what the operator was seen to use in the newest `opdev run` of
+    /// the project, and fail where a right is missing
     #[arg(long, conflicts_with_all = ["check", "output"])]
     observed: bool,
-    /// Print what an administrator gives a developer instead: the CRDs, and a Role and RoleBinding for one namespace. USER is
-    /// a user, `group:NAME` or `system:serviceaccount:NAMESPACE:NAME`
+    /// Print what an administrator gives a developer instead: the CRDs, and a Role and RoleBinding for one
+    /// namespace. USER is a user, `group:NAME` or `system:serviceaccount:NAMESPACE:NAME`
     #[arg(long = "for", value_name = "USER", requires = "namespace", conflicts_with_all = ["check", "output", "from_charts"])]
     developer: Option<String>,
     /// The namespace of --for

@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Which project and which cluster.
 #[derive(Debug, clap::Args)]
 struct PlaceArgs {
-    /// Use the embedded control plane, whatever the kubeconfig says: the one of an `opdev run` in this project, else what it
-    /// keeps
+    /// Use the embedded control plane, whatever the kubeconfig says: the one of an `opdev run` in this
+    /// project, else what it keeps
     #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
     embedded: bool,
     /// Use this context of the kubeconfig instead of the current one
@@ -67,11 +67,12 @@ pub(super) struct UninstallArgs {
 pub(super) struct DeployArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// The image of the operator, instead of the one in config/manager/kustomization.yaml. NAME is what the manifests call
-    /// it; default: the one that `make deploy` sets, as a rule controller
+    /// The image of the operator, instead of the one in config/manager/kustomization.yaml. NAME is what the
+    /// manifests call it; default: the one that `make deploy` sets, as a rule controller
     #[arg(long, value_name = "[NAME=]REFERENCE")]
     image: Option<String>,
-    /// Write the image into config/manager/kustomization.yaml, or where `make deploy` sets it, once it is deployed
+    /// Write the image into config/manager/kustomization.yaml, or where `make deploy` sets it, once it is
+    /// deployed
     #[arg(long, requires = "image", conflicts_with = "dry_run")]
     save: bool,
     /// The namespace, instead of the one in config/default
@@ -96,8 +97,8 @@ pub(super) struct DeployArgs {
     apply: ApplyArgs,
 }
 
-/// Delete what deploy has applied. Asks, or refuses without a terminal, where custom resources or other objects in the
-/// namespace would go too
+/// Delete what deploy has applied. Asks, or refuses without a terminal, where custom resources or other
+/// objects in the namespace would go too
 #[derive(Debug, clap::Args)]
 pub(super) struct UndeployArgs {
     #[command(flatten)]
@@ -135,7 +136,7 @@ struct RemoveArgs {
     wait: Duration,
 }
 
-/// Who is asked in a dry run.
+/// The side that is asked in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DryRun {
     Server,
@@ -270,6 +271,6 @@ fn print(bytes: &[u8]) -> Result<()> {
 
 /// One line of progress.
 fn tell(line: &str) {
-    // Who does not listen misses it.
+    // A reader that does not listen misses it.
     let _ = print(format!("{}\n", visible(line)).as_bytes());
 }

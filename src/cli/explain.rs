@@ -5,7 +5,8 @@ use opdev_findings::RULES;
 use opdev_object::spelling::nearest;
 use std::fmt::Write as _;
 
-/// Tell what a rule of the findings means: what is wrong, when it is told, what it never accuses, and how to repair it
+/// Tell what a rule of the findings means: what is wrong, when it is told, what it never accuses, and how to
+/// repair it
 ///
 /// Without a rule all of them are listed.
 #[derive(Debug, clap::Args)]

@@ -13,14 +13,16 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Make a container image of the operator, without a container tool: opdev, watches.yaml, charts, scripts and types
+/// Make a container image of the operator, without a container tool: opdev, watches.yaml, charts, scripts and
+/// types
 ///
-/// The image runs `opdev operate` as user 65532 in /opt/helm. The same files give the same digest; SOURCE_DATE_EPOCH sets the
-/// time of all files, which is 1970 without it.
+/// The image runs `opdev operate` as user 65532 in /opt/helm. The same files give the same digest;
+/// SOURCE_DATE_EPOCH sets the time of all files, which is 1970 without it.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("result").required(true).multiple(true).args(["output", "push", "dry_run"])))]
 pub(super) struct ImageArgs {
-    /// Write an OCI layout: into this folder, or into one archive where it ends in .tar (`docker load` reads that, too)
+    /// Write an OCI layout: into this folder, or into one archive where it ends in .tar (`docker load` reads
+    /// that, too)
     #[arg(short, long, value_name = "DIR|FILE.tar")]
     output: Option<PathBuf>,
     /// Upload the image; a registry on this machine may have no TLS
@@ -41,7 +43,8 @@ pub(super) struct ImageArgs {
     /// Build upon this image of a registry; default: nothing is below
     #[arg(long, value_name = "REF")]
     base: Option<String>,
-    /// Put these certificates of authorities into the image; default: those of this system, where reconcilers may reach hosts
+    /// Put these certificates of authorities into the image; default: those of this system, where reconcilers
+    /// may reach hosts
     #[arg(long, value_name = "FILE")]
     ca_bundle: Option<PathBuf>,
     /// Pack this file of the project although it looks like a key or credentials (may be repeated)

@@ -186,7 +186,7 @@ fn run() -> ExitCode {
     code(result.map(|()| ExitCode::SUCCESS))
 }
 
-/// Whether a reader has gone away: it has seen enough.
+/// Returns true if a reader has gone away: it has seen enough.
 fn is_gone(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::BrokenPipe
 }

@@ -18,7 +18,8 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
-/// How many lines wait at most until they are written; more are lost. The queue is allocated as a whole, 32 bytes for each.
+/// How many lines wait at most until they are written; more are lost. The queue is allocated as a whole, 32
+/// bytes for each.
 const WAITING: usize = 16_384;
 
 /// The running log; dropping it flushes the file.
@@ -36,8 +37,8 @@ impl Log {
     }
 }
 
-/// What the user sees: opdev's own words. Libraries repeat raw answers on every try; what matters of them is told as a
-/// notice, once, with what to do.
+/// What the user sees: opdev's own words. Libraries repeat raw answers on every try; what matters of them is
+/// told as a notice, once, with what to do.
 const SHOWN: &str = "off,opdev=info";
 
 /// Starts logging. `OPDEV_LOG` filters the file as `RUST_LOG` does elsewhere; the default is
@@ -59,7 +60,8 @@ pub(super) fn start(folder: &PrivateFolder, events: EventSink) -> Result<Log> {
 /// How many days are kept.
 const DAYS: usize = 5;
 
-/// `opdev.YYYY-MM-DD.log` of today (UTC); older ones go. Opened through the folder's handle: a planted link leads nowhere.
+/// `opdev.YYYY-MM-DD.log` of today (UTC); older ones go. Opened through the folder's handle: a planted link
+/// leads nowhere.
 struct DailyFile {
     folder: PrivateFolder,
     name: String,
@@ -102,8 +104,9 @@ impl Write for DailyFile {
     }
 }
 
-/// Logs to standard error, for a server without a screen. `OPDEV_LOG` says what; by default only what the server cannot
-/// mend itself. A reader that does not read loses lines and holds nothing up. Dropping the guard writes what is left.
+/// Logs to standard error, for a server without a screen. `OPDEV_LOG` says what; by default only what the
+/// server cannot mend itself. A reader that does not read loses lines and holds nothing up. Dropping the
+/// guard writes what is left.
 pub(super) fn to_stderr() -> WorkerGuard {
     let (writer, guard) =
         NonBlockingBuilder::default().buffered_lines_limit(WAITING).finish(std::io::stderr());
@@ -115,8 +118,8 @@ pub(super) fn to_stderr() -> WorkerGuard {
     guard
 }
 
-/// Hands each line to `write`, for an operator in a cluster, whose log has a form of its own; filtered as `to_stderr` does.
-/// A panic is such a line, too, without what it says of objects.
+/// Hands each line to `write`, for an operator in a cluster, whose log has a form of its own; filtered as
+/// `to_stderr` does. A panic is such a line, too, without what it says of objects.
 pub(super) fn to_lines(write: impl Fn(Level, &str, String) + Clone + Send + Sync + 'static) {
     let filter = EnvFilter::try_from_env("OPDEV_LOG").unwrap_or_else(|_| EnvFilter::new("off,opdev=warn"));
     let _ = tracing_subscriber::registry().with(ToLines(write.clone()).with_filter(filter)).try_init();
@@ -141,7 +144,8 @@ impl<S: Subscriber, W: Fn(Level, &str, String) + 'static> Layer<S> for ToLines<W
     }
 }
 
-/// A panic of the store over a damaged file is caught there and told in other words: its own text would stand beside them.
+/// A panic of the store over a damaged file is caught there and told in other words: its own text would stand
+/// beside them.
 pub(super) fn leave_out_caught_panics() {
     let others = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -176,8 +180,8 @@ fn report_panics(pane: &'static Pane) {
     }));
 }
 
-/// What a panic says, as far as it was written in the source: a message put together at run time may quote an object,
-/// and with it a secret.
+/// What a panic says, as far as it was written in the source: a message put together at run time may quote an
+/// object, and with it a secret.
 fn words(payload: &dyn std::any::Any) -> &'static str {
     payload.downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)")
 }

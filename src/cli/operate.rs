@@ -1,5 +1,5 @@
-//! `opdev operate`: the operator as the process of a cluster, with the flags of helm-operator's `run`. Exit codes: 0 told to
-//! stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
+//! `opdev operate`: the operator as the process of a cluster, with the flags of helm-operator's `run`. Exit
+//! codes: 0 told to stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
 
 use super::arguments::WrongUsage;
 use opdev_cluster::owner::Owner;
@@ -45,7 +45,8 @@ pub(super) struct OperateArgs {
     /// Serve metrics with TLS
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
     metrics_secure: bool,
-    /// Serve metrics only to those that may get /metrics; asks the API server with TokenReview and SubjectAccessReview
+    /// Serve metrics only to those that may get /metrics; asks the API server with TokenReview and
+    /// SubjectAccessReview
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
     metrics_require_rbac: bool,
     /// The folder with the certificate of the metrics; default: one that is made for this process
@@ -102,7 +103,8 @@ pub(super) struct OperateArgs {
     /// Use this context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Write to this context although it is not clearly local (may be repeated); in a pod there is no such question
+    /// Write to this context although it is not clearly local (may be repeated); in a pod there is no such
+    /// question
     #[arg(long, value_name = "CONTEXT")]
     allow_context: Vec<String>,
     /// Refused: charts, scripts and templates have no webhooks
@@ -137,8 +139,8 @@ fn go_bool(text: &str) -> Result<bool, Expected> {
     }
 }
 
-/// Runs the operator. What is wrong with the command line or the project is an error; what ends the operator later is a
-/// line of its log.
+/// Runs the operator. What is wrong with the command line or the project is an error; what ends the operator
+/// later is a line of its log.
 pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     let shutdown = CancellationToken::new();
     let (servers, election) = flags(args).map_err(|why| WrongUsage(format!("{why:#}")))?;
@@ -150,7 +152,7 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     super::logging::to_lines(move |level, target, message| own.write_own(level, target, message));
     let mut asked = false;
     super::signals::hear(move |_| {
-        // Who says it twice does not want to wait.
+        // A second signal means that the user does not want to wait.
         if std::mem::replace(&mut asked, true) {
             end_programs();
             std::process::exit(1);
@@ -240,8 +242,9 @@ fn input(
     })
 }
 
-/// Whether the operator runs in a pod and works on that pod's cluster, with that pod's ServiceAccount. Only there who built
-/// the image has decided all: elsewhere the files may be anybody's, and the credentials are the user's.
+/// Returns true if the operator runs in a pod and works on that pod's cluster, with that pod's
+/// ServiceAccount. Only there who built the image has decided all: elsewhere the files may be anybody's, and
+/// the credentials are the user's.
 fn writes_to_own_cluster(args: &OperateArgs) -> bool {
     let named = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
     in_pod() && !named && args.kubeconfig.is_none() && args.context.is_none()
@@ -276,8 +279,8 @@ fn project(args: &OperateArgs) -> Result<Project> {
     Ok(project)
 }
 
-/// What the project may do. What stands in an image was put there by who built it, so in a pod nobody is asked; elsewhere
-/// the user has to have trusted it.
+/// What the project may do. What stands in an image was put there by who built it, so in a pod nobody is
+/// asked; elsewhere the user has to have trusted it.
 fn trust(project: &Project, in_pod: bool) -> Result<(Trust, Vec<Permission>)> {
     let mut wanted = trust::wanted(project);
     // Neither is done here.

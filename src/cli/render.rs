@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// Render a chart and print the manifests, as `helm template` does
 #[derive(Debug, clap::Args)]
 pub struct RenderArgs {
-    /// The release's name (default `release-name`) and the chart: a folder, an archive, `oci://host/path`, an address, or
-    /// `repository/chart`
+    /// The release's name (default `release-name`) and the chart: a folder, an archive, `oci://host/path`, an
+    /// address, or `repository/chart`
     #[arg(value_name = "[NAME] CHART", num_args = 1..=2, required = true)]
     pub names: Vec<String>,
     /// A file of values; may be given several times
@@ -200,7 +200,8 @@ fn check_release_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A file that could not be read when a template or `--include-crds` asked for it is no reason to print something else.
+/// A file that could not be read when a template or `--include-crds` asked for it is no reason to print
+/// something else.
 fn whole(unread: &Unread) -> Result<()> {
     unread.failed().map_or(Ok(()), |why| bail!("{why}"))
 }

@@ -81,14 +81,14 @@ pub(super) struct RunArgs {
     /// Reconcile only this kind; the others are shown. May be given more than once
     #[arg(long, value_name = "KIND")]
     only: Vec<String>,
-    /// Let saved charts wait for your word, with a list of what they would change; `H` answers, `g h` ends it
+    /// Let saved charts wait for your answer, with a list of what they would change; `H` answers, `g h` ends it
     #[arg(long)]
     hold: bool,
     /// Disturb calls of the operator's own program to the embedded control plane, such as `conflict update */status
     /// times=1`, `503 every=3` or `hold pods`; docs/traced-operators.md lists the rules. May be given more than once
     #[arg(long, value_name = "RULE")]
     disturb: Vec<FaultRule>,
-    /// Which calls are hit by chance: the same number hits the same calls
+    /// The calls that are hit by chance: the same number hits the same calls
     #[arg(long, value_name = "NUMBER", default_value = "1", requires = "disturb")]
     disturb_seed: u64,
     /// Run the operator's own Go program under the debugger Delve (dlv), which waits for an editor at this address; the program

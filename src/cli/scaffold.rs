@@ -1,4 +1,5 @@
-//! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other program.
+//! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other
+//! program.
 
 use super::far::AccessArgs;
 use anyhow::{Context as _, Result, bail};
@@ -56,8 +57,8 @@ struct KindArgs {
     /// Whether objects of the kind live in namespaces
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     namespaced: bool,
-    /// The chart that reconciles the kind: a folder, a .tgz, its address, oci://HOST/PATH, REPOSITORY/CHART, or its name in
-    /// --helm-chart-repo
+    /// The chart that reconciles the kind: a folder, a .tgz, its address, oci://HOST/PATH, REPOSITORY/CHART,
+    /// or its name in --helm-chart-repo
     #[arg(long, value_name = "CHART")]
     helm_chart: Option<String>,
     /// The address of the chart repository that has the chart
@@ -110,15 +111,15 @@ pub(super) struct InitArgs {
     /// Types with scripts or templates in place of charts; with --helm-chart beside one
     #[arg(long)]
     types: bool,
-    /// An operator in Go on controller-runtime, laid out as kubebuilder does it; with --helm-chart beside a chart. It has types,
-    /// so --types adds nothing to it
+    /// An operator in Go on controller-runtime, laid out as kubebuilder does it; with --helm-chart beside a
+    /// chart. It has types, so --types adds nothing to it
     #[arg(long)]
     go: bool,
     /// The Go module; default: that of a go.mod without requirements, else DOMAIN/NAME
     #[arg(long, value_name = "MODULE", default_value = "", hide_default_value = true)]
     repo: String,
-    /// The layout by its name for kubebuilder and the Operator SDK: helm, hybrid (charts, beside which `create api` puts scripts)
-    /// or go/v4 (as --go)
+    /// The layout by its name for kubebuilder and the Operator SDK: helm, hybrid (charts, beside which
+    /// `create api` puts scripts) or go/v4 (as --go)
     #[arg(long, value_name = "PLUGIN", conflicts_with_all = ["go", "types"])]
     plugins: Option<String>,
     #[command(flatten)]

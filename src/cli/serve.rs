@@ -26,8 +26,8 @@ pub struct ServeArgs {
     /// Where to write the kubeconfig (mode 0600)
     #[arg(long, value_name = "PATH", default_value = ".opdev/kubeconfig")]
     kubeconfig: PathBuf,
-    /// Which controllers run: all of them with simulated pods, only those of the cluster (garbage collection,
-    /// namespaces), or none, as under envtest
+    /// The controllers that run: all of them with simulated pods, only those of the cluster (garbage
+    /// collection, namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Which::All)]
     controllers: Which,
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything

@@ -1,5 +1,5 @@
-//! Signals that ask this process to end. They are heard on a thread of their own, so that they are obeyed also while
-//! every worker of the async runtime is stuck. Never decides what there is to clean up.
+//! Signals that ask this process to end. They are heard on a thread of their own, so that they are obeyed
+//! also while every worker of the async runtime is stuck. Never decides what there is to clean up.
 
 use anyhow::{Context as _, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -77,7 +77,8 @@ pub(super) fn end_anyway(asked: Asked, last: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Resolves to the name of the first signal that asks to stop. From then on the process has five seconds to end.
+/// Resolves to the name of the first signal that asks to stop. From then on the process has five seconds to
+/// end.
 ///
 /// # Errors
 /// Where signals cannot be heard.

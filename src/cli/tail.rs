@@ -1,5 +1,5 @@
-//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal, and ends with that run; or shows a
-//! recording.
+//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal, and ends with that
+//! run; or shows a recording.
 
 use super::arguments::JsonForm;
 use crate::print;
@@ -18,7 +18,8 @@ pub(super) struct TailArgs {
     /// The project's folder instead of the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Show this recording, such as one of `opdev ci --record`, and end: a file of events, or the folder that holds it
+    /// Show this recording, such as one of `opdev ci --record`, and end: a file of events, or the folder that
+    /// holds it
     #[arg(long, value_name = "FILE", conflicts_with = "project")]
     file: Option<PathBuf>,
     /// Print the events as they are, one JSON object a line; `--json=compact` leaves whole objects out
@@ -29,7 +30,8 @@ pub(super) struct TailArgs {
     no_follow: bool,
 }
 
-/// Follows until the run ends, or until the reader of the output goes away. Where none runs it says so, and waits for one.
+/// Follows until the run ends, or until the reader of the output goes away. Where none runs it says so, and
+/// waits for one.
 pub(super) fn run(args: &TailArgs) -> Result<()> {
     if let Some(named) = &args.file {
         let path = if named.is_dir() { named.join(journal::FILE) } else { named.clone() };
@@ -68,16 +70,16 @@ fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
 /// What is known of the run while nothing comes.
 #[derive(Default)]
 struct Waiting {
-    /// Whether a run was seen.
+    /// True if a run was seen.
     ran: bool,
-    /// Whether it was said that there is none.
+    /// True if it was said that there is none.
     said: bool,
 }
 
 impl Waiting {
-    /// Whether there is still something to wait for; says what it waits for.
+    /// Returns true if there is still something to wait for; says what it waits for.
     fn goes_on(&mut self, folder: Option<&PrivateFolder>) -> bool {
-        // Who cannot be asked may run.
+        // A process that cannot be asked may run.
         let runs =
             folder.is_none_or(|folder| Lock::holder(folder, "lock").map_or(true, |held| held.is_some()));
         match (runs, self.ran) {

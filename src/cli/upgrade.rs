@@ -31,7 +31,7 @@ pub(super) struct UpgradeArgs {
     /// Only these ways to swap: plain, crd-left-old, back, same
     #[arg(long, value_name = "VARIANTS", value_delimiter = ',')]
     only: Vec<Variant>,
-    /// Which findings make the exit code 1
+    /// The findings that make the exit code 1
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = FailOn::Error)]
     fail_on: FailOn,
     /// Pods that are made anew are errors

@@ -1,6 +1,6 @@
-//! The streams of a command. Names of files, and what archives, registries, servers and programs say, may hold characters that do
-//! something to the terminal instead of being seen: `out` and `err` show them as escapes, whoever writes. What programs read
-//! goes through `machine`, unchanged.
+//! The streams of a command. Names of files, and what archives, registries, servers and programs say, may
+//! hold characters that do something to the terminal instead of being seen: `out` and `err` show them as
+//! escapes, whoever writes. What programs read goes through `machine`, unchanged.
 
 use opdev_event::words::is_hidden;
 use std::io::{Error, ErrorKind, IsTerminal as _, Result, Stderr, Stdout, Write};
@@ -23,19 +23,22 @@ pub(super) fn err() -> Visible<Stderr> {
     Visible(std::io::stderr())
 }
 
-/// Standard output, for programs: YAML, JSON, scripts of a shell, and lines that `print` has made visible and coloured.
+/// Standard output, for programs: YAML, JSON, scripts of a shell, and lines that `print` has made visible and
+/// coloured.
 pub(super) fn machine() -> StandardOutput {
     StandardOutput(std::io::stdout())
 }
 
-/// Why standard output could not be written, until somebody has told it: not each command looks at each write.
+/// Why standard output could not be written, until somebody has told it: not each command looks at each
+/// write.
 static LOST: Mutex<Option<String>> = Mutex::new(None);
 
 fn lost() -> MutexGuard<'static, Option<String>> {
     LOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What became of a write to standard output, in words. A reader that has gone away wants no more, and is no loss.
+/// What became of a write to standard output, in words. A reader that has gone away wants no more, and is no
+/// loss.
 fn noted<T>(written: Result<T>) -> Result<T> {
     written.map_err(|error| {
         let text = format!("standard output cannot be written: {error}");
@@ -46,8 +49,9 @@ fn noted<T>(written: Result<T>) -> Result<T> {
     })
 }
 
-/// What a command says goes to its end: why not all of it could be written, unless an error that was told says so already.
-/// What standard output still holds is written first; after the end of the process nobody would hear of it.
+/// What a command says goes to its end: why not all of it could be written, unless an error that was told
+/// says so already. What standard output still holds is written first; after the end of the process nobody
+/// would hear of it.
 pub(super) fn unwritten() -> Option<String> {
     if !GIVEN_UP.load(Ordering::Relaxed) {
         let _ = machine().flush();
@@ -55,7 +59,8 @@ pub(super) fn unwritten() -> Option<String> {
     lost().take()
 }
 
-/// Standard output is a terminal that takes nothing in: whoever writes to it, or waits for those who do, waits for ever.
+/// Standard output is a terminal that takes nothing in: whoever writes to it, or waits for those who do,
+/// waits for ever.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// Nothing more is written to standard output.
@@ -78,7 +83,7 @@ impl Write for StandardOutput {
     }
 }
 
-/// Whether somebody can be asked and answer.
+/// Returns true if somebody can be asked and answer.
 pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -12,12 +12,13 @@ pub(super) struct WebhookArgs {
     /// opdev.dev/local-port on the Service says the same. Without either the Service's target port is tried
     #[arg(long = "webhook", value_name = "NAMESPACE/SERVICE=PORT", value_parser = mapping)]
     webhooks: Vec<(String, u16)>,
-    /// A webhook whose Service has only simulated pods fails, as one on a real cluster that does not answer, instead of
-    /// being skipped with a warning
+    /// A webhook whose Service has only simulated pods fails, as one on a real cluster that does not answer,
+    /// instead of being skipped with a warning
     #[arg(long)]
     strict_webhooks: bool,
-    /// Write tls.crt, tls.key and ca.crt for webhook servers on this machine into this folder; without DIR into the one
-    /// where controller-runtime looks, k8s-webhook-server/serving-certs in the folder for temporary files
+    /// Write tls.crt, tls.key and ca.crt for webhook servers on this machine into this folder; without DIR
+    /// into the one where controller-runtime looks, k8s-webhook-server/serving-certs in the folder for
+    /// temporary files
     #[arg(long, value_name = "DIR")]
     webhook_certs: Option<Option<PathBuf>>,
 }

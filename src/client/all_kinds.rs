@@ -1,5 +1,5 @@
-//! All kinds of a group. kube's own `recommended_resources` knows those of the preferred version only: a kind that is served at
-//! another version alone, beside others of its group, is missing there.
+//! All kinds of a group. kube's own `recommended_resources` knows those of the preferred version only: a kind
+//! that is served at another version alone, beside others of its group, is missing there.
 
 use kube::core::ApiResource;
 use kube::discovery::{ApiCapabilities, ApiGroup};

@@ -1,6 +1,7 @@
-//! What failed for a moment is tried again: after 0.2 s, then twice as long each time, up to 30 s. An API server that is busy
-//! (429), fails itself (5xx) or does not answer may take a write the next time; what it has refused stays refused. Every
-//! first write at the start passes here, or keeps a `Backoff` of its own beside other work.
+//! A call that failed for a moment is tried again: after 0.2 s, then twice as long each time, up to 30 s. An
+//! API server that is busy (429), fails itself (5xx) or does not answer may take a write the next time; what
+//! it has refused stays refused. Every first write at the start passes here, or keeps a `Backoff` of its own
+//! beside other work.
 
 use crate::ApiError;
 use anyhow::Result;
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What the user is told beside such a failure.
+/// The words that the user reads beside such a failure.
 pub const AGAIN: &str = "opdev tries again by itself";
 
 /// When the next try is due, where one is planned.
@@ -46,7 +47,7 @@ fn pause(tries: u32) -> Duration {
     (FIRST * (1 << tries.min(8))).min(LONGEST)
 }
 
-/// Whether trying again may help.
+/// Returns true if trying again may help.
 pub fn may_pass(error: &anyhow::Error) -> bool {
     match ApiError::of(error) {
         Some(ApiError::Refused { code, .. }) => *code >= 500 || *code == 429,
@@ -55,7 +56,8 @@ pub fn may_pass(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Tries until it goes well or is refused; `tell` hears of the first failure, for each one after it would say much the same.
+/// Tries until it goes well or is refused; `tell` hears of the first failure, for each one after it would say
+/// much the same.
 ///
 /// # Errors
 /// The refusal.

@@ -90,7 +90,7 @@ impl ApiClient {
     }
 }
 
-/// The same for whoever holds kube's own client and adds words to errors.
+/// Makes one call for a caller that holds kube's own client, and adds words to errors.
 ///
 /// # Errors
 /// An `ApiError`.
@@ -114,7 +114,8 @@ pub async fn resource_of(client: &kube::Client, gvk: &Gvk) -> Result<(ApiResourc
         Ok((resource, capabilities)) => {
             Ok((resource, capabilities.scope == kube::discovery::Scope::Namespaced))
         }
-        // A group without a version, and a version without the kind; neither answer says more than these words.
+        // A group without a version, and a version without the kind; neither answer says more than these
+        // words.
         Err(kube::Error::Api(status)) if status.code == 404 => Err(ApiError::NotServed(gvk.clone())),
         Err(kube::Error::Discovery(_)) => Err(ApiError::NotServed(gvk.clone())),
         Err(error) => Err(error.into()),

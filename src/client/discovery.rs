@@ -1,5 +1,5 @@
-//! What the API server serves: kinds, their plural names and scopes, and its version. Cached; a changed CRD or
-//! API service makes the cache stale, and a kind that is not in it is looked up once more.
+//! Discovery of an API server: its kinds, their plural names and scopes, and its version. Cached; a changed
+//! CRD or API service makes the cache stale, and a kind that is not in it is looked up once more.
 
 use super::call::{ApiClient, collection_path};
 use super::error::ApiError;
@@ -18,7 +18,7 @@ pub struct Resource {
     pub plural: String,
     pub namespaced: bool,
     pub verbs: Vec<String>,
-    /// Whether its status is written apart.
+    /// True if its status is written apart.
     pub has_status: bool,
 }
 
@@ -41,7 +41,7 @@ impl Resource {
         object
     }
 
-    /// The same for kube's own client.
+    /// The kind in the form that kube's own client takes.
     pub fn api_resource(&self) -> kube::core::ApiResource {
         let gvk = kube::core::GroupVersionKind::gvk(&self.gvk.group, &self.gvk.version, &self.gvk.kind);
         kube::core::ApiResource::from_gvk_with_plural(&gvk, &self.plural)
@@ -80,7 +80,7 @@ impl fmt::Display for KindError {
 
 impl std::error::Error for KindError {}
 
-/// What was found.
+/// The kind that was found.
 #[derive(Debug, Default)]
 pub struct Served {
     resources: BTreeMap<Gvk, Arc<Resource>>,
@@ -97,8 +97,8 @@ impl Served {
         self.group_versions.iter().cloned().chain(kinds).collect()
     }
 
-    /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where no version
-    /// is written, the preferred one.
+    /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where
+    /// no version is written, the preferred one.
     pub fn kind(&self, text: &str) -> Result<Gvk, KindError> {
         let (before, kind) =
             text.rsplit_once('/').map_or((None, text), |(before, kind)| (Some(before), kind));

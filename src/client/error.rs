@@ -17,7 +17,8 @@ pub enum ApiError {
     Unreachable(String),
     /// The API server answers, and does not serve the kind.
     NotServed(Gvk),
-    /// The same where a chart names the kind: in Helm's words, which the status of a custom resource repeats.
+    /// A chart names a kind that is not served: in Helm's words, which the status of a custom resource
+    /// repeats.
     NoMatch(Gvk),
     /// Nothing may be written.
     ReadOnly,
@@ -58,7 +59,7 @@ impl ApiError {
         }
     }
 
-    /// Whether an object has changed since the revision that a write was made for.
+    /// Returns true if an object has changed since the revision that a write was made for.
     pub fn is_conflict(&self) -> bool {
         matches!(self, ApiError::Refused { reason, .. } if reason == "Conflict")
     }
@@ -123,13 +124,13 @@ pub fn is_forbidden(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_forbidden)
 }
 
-/// Whether an object has changed since the revision that a write was made for.
+/// Returns true if an object has changed since the revision that a write was made for.
 pub fn is_conflict(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_conflict)
 }
 
-/// A refusal repeats values of the object, in its message and in that of each cause. Those under secret names, and all of a
-/// Secret's, are masked.
+/// A refusal repeats values of the object, in its message and in that of each cause. Those under secret
+/// names, and all of a Secret's, are masked.
 pub fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
     let mut secrets = mask::secrets(object);
     if object["kind"] == "Secret" {

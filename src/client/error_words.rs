@@ -3,8 +3,9 @@
 /// Values of more bytes than this say less than they hide.
 const LONGEST_VALUE: usize = 100;
 
-/// A message of an API server without the long values that it quotes, such as the whole object where a field is unknown: the
-/// reason stands behind them. Nothing of a value that is left out stays, for it may be secret.
+/// A message of an API server without the long values that it quotes, such as the whole object where a field
+/// is unknown: the reason stands behind them. Nothing of a value that is left out stays, for it may be
+/// secret.
 pub fn without_long_values(message: &str) -> String {
     let (mut out, mut rest) = (String::new(), message);
     while let Some(at) = rest.find("value: \"") {
@@ -42,8 +43,8 @@ fn quoted(text: &str) -> Option<usize> {
     None
 }
 
-/// An error with its causes. A refusal is told in the API server's own words: kube's own client prints the whole of its
-/// Status, with causes that repeat values.
+/// An error with its causes. A refusal is told in the API server's own words: kube's own client prints the
+/// whole of its Status, with causes that repeat values.
 pub fn told(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {

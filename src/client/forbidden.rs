@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A right is often given
-/// a moment after whoever needs it has started.
+/// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A
+/// right is often given a moment after whoever needs it has started.
 pub const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
-/// What to do about such a refusal.
+/// The hint on such a refusal.
 pub const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
                                          opdev asks again by itself, after 5 minutes at the latest";
 
@@ -22,8 +22,8 @@ pub struct MissingRight {
 }
 
 impl MissingRight {
-    /// Reads `… cannot list resource "pods" in API group "" in the namespace "a"`; `None` where the message is
-    /// another one, as those of admission are.
+    /// Reads `… cannot list resource "pods" in API group "" in the namespace "a"`; `None` where the message
+    /// is another one, as those of admission are.
     pub fn parse(message: &str) -> Option<MissingRight> {
         let (_, rest) = message.split_once("\" cannot ")?;
         let (verb, rest) = rest.split_once(" resource \"")?;
@@ -39,7 +39,7 @@ impl MissingRight {
         })
     }
 
-    /// What is not allowed, as a person says it: `patch deployments.apps in namespace a`.
+    /// The missing right, as a person says it: `patch deployments.apps in namespace a`.
     pub fn words(&self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let place = match self.namespace.as_str() {

@@ -1,6 +1,6 @@
-//! The client of an API server, for whoever calls one: operator, inner loop, scenarios. One call with its answer, its
-//! warnings and its error (`call`, `error`), and objects with their resources over it (`objects`, `discovery`).
-//! Never retries and never decides. Streams and watches go through kube's own client.
+//! The client of an API server, for whoever calls one: operator, inner loop, scenarios. One call with its
+//! answer, its warnings and its error (`call`, `error`), and objects with their resources over it (`objects`,
+//! `discovery`). Never retries and never decides. Streams and watches go through kube's own client.
 
 mod all_kinds;
 pub mod backoff;

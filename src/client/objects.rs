@@ -1,5 +1,6 @@
-//! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes are
-//! remembered as our own. Never retries and never decides. Read `discovery` for where resources come from.
+//! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes
+//! are remembered as our own. Never retries and never decides. Read `discovery` for where resources come
+//! from.
 
 use super::call::{APPLY, ApiClient, JSON, JSON_PATCH, MERGE, OWN_MANAGER, escape};
 use super::discovery::{Discovery, Resource};
@@ -38,7 +39,7 @@ impl AsManager<'_> {
     }
 }
 
-/// What a deletion led to.
+/// The outcome of a deletion.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is gone, or was gone already.
@@ -107,8 +108,8 @@ impl Api {
         Ok(items.into_iter().map(|item| resource.complete(item)).collect())
     }
 
-    /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no right to all of them is
-    /// needed; without any, and where the kind lives in none, all there are.
+    /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no
+    /// right to all of them is needed; without any, and where the kind lives in none, all there are.
     pub async fn list_in(
         &self,
         resource: &Resource,
@@ -144,8 +145,8 @@ impl Api {
         Ok(self.wrote(at.resource, meta::resource_version(object), updated))
     }
 
-    /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before, where that
-    /// is known.
+    /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before,
+    /// where that is known.
     pub async fn apply(
         &self,
         at: &At<'_>,
@@ -191,7 +192,7 @@ impl Api {
         Ok(self.wrote(at.resource, None, patched))
     }
 
-    /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is written.
+    /// The result of applying an object, or of one of its subresources, in a dry run: nothing is written.
     pub async fn try_apply(
         &self,
         at: &At<'_>,
@@ -204,7 +205,7 @@ impl Api {
         Ok(at.resource.complete(applied))
     }
 
-    /// What replacing would make of an object, in a dry run: nothing is written.
+    /// The result of replacing an object, in a dry run: nothing is written.
     pub async fn try_update(&self, at: &At<'_>, object: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}&dryRun=All", at.path(""));
         let updated = self.send(Method::PUT, path, Some(object), JSON).await?;
@@ -230,7 +231,7 @@ impl Api {
         Ok(self.delete_object(at, uid).await?.0)
     }
 
-    /// The same, with the object as it is left while it waits for its end.
+    /// Deletes as `delete` does, and gives the object as it is left while it waits for its end.
     pub async fn delete_object(
         &self,
         at: &At<'_>,
@@ -283,7 +284,7 @@ impl Api {
         self.send(method, path, body, content).await
     }
 
-    /// The same for reads and for dry runs, which are also made where nothing may be written.
+    /// Makes a call that writes nothing: a read or a dry run, which also works where opdev is read-only.
     async fn send(
         &self,
         method: Method,

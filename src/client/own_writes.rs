@@ -1,5 +1,5 @@
-//! Remembers what opdev wrote, so that the watch events of its own writes are told apart from those of others.
-//! Never decides what follows from that; `operator/queue` and `operator/watch` do.
+//! Remembers what opdev wrote, so that the watch events of its own writes are told apart from those of
+//! others. Never decides what follows from that; `operator/queue` and `operator/watch` do.
 
 use opdev_object::meta;
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl Echo {
         self.remember((uid.to_owned(), DELETED.to_owned()));
     }
 
-    /// Whether this state of an object is our own write.
+    /// Returns true if this state of an object is our own write.
     pub fn is_own(&self, mark: &(String, String)) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).marks.contains(mark)
     }

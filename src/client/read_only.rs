@@ -1,10 +1,10 @@
-//! Whether anything may be written. Shared by everything that writes, so that the user's word reaches all of them at
-//! once. Asks nobody; who lifts it has asked.
+//! The switch that says whether anything may be written. Shared by everything that writes, so that the user's
+//! word reaches all of them at once. Asks nobody; who lifts it has asked.
 
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What opdev answers in the place of an API server that it only reads from.
+/// The answer of opdev in the place of an API server that it only reads from.
 pub const REFUSAL: &str = "opdev is read-only on this context; nothing was sent";
 
 /// Holds until it is lifted. Clones share one answer.
@@ -17,7 +17,7 @@ impl ReadOnly {
         ReadOnly(Arc::new(watch::Sender::new(holds)))
     }
 
-    /// Whether nothing may be written.
+    /// Returns true if nothing may be written.
     pub fn holds(&self) -> bool {
         *self.0.borrow()
     }

@@ -88,8 +88,8 @@ fn warning_text(value: &http::HeaderValue) -> Option<String> {
     Some(quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
-/// A client whose calls are recorded. A `kube::Client` runs its layers on a task of its own, where the recorder
-/// of the calling task cannot be seen, so the recording sits in front of it.
+/// A client whose calls are recorded. A `kube::Client` runs its layers on a task of its own, where the
+/// recorder of the calling task cannot be seen, so the recording sits in front of it.
 #[derive(Clone)]
 pub struct Tap {
     client: kube::Client,

@@ -1,4 +1,5 @@
-//! The body of an answer that has an end. One that drips, or never stops, holds up whoever asked, and may fill the memory.
+//! The body of an answer that has an end. One that drips, or never stops, holds up whoever asked, and may
+//! fill the memory.
 
 use super::link::Answer;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ const SILENT: Duration = Duration::from_secs(15);
 /// Bytes that have to come in each second, on the whole.
 const SLOWEST: u64 = 256;
 
-/// What a body may be.
+/// Limits of a body.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     largest: u64,

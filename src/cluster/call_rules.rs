@@ -1,9 +1,9 @@
-//! Who may write to an API server, and when.
+//! Rules for writes to an API server: who may write, and when.
 
 use http::{Method, StatusCode};
 use std::sync::Arc;
 
-/// What is asked before a write, and told after each call.
+/// Rules that are asked before a write, and told after each call.
 pub trait CallRules: Send + Sync {
     /// Why no write may be sent now; `None` where it may.
     fn forbids_writes(&self) -> Option<&'static str>;

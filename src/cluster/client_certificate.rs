@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use opdev_controlplane::certificate_end;
 
-/// What is to say about a refused client certificate: that it has expired, or until when it would be valid.
+/// The words about a refused client certificate: that it has expired, or until when it would be valid.
 pub(super) fn words(target: &Target) -> String {
     let Some(end) = pem(target).and_then(|pem| certificate_end(&pem)) else {
         return "the client certificate is not accepted".to_owned();

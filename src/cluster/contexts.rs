@@ -1,5 +1,5 @@
-//! The contexts of the kubeconfig: their names, to be shown, and what makes another program use the one that opdev uses.
-//! Choosing one is `cluster`'s business.
+//! The contexts of the kubeconfig: their names, to be shown, and what makes another program use the one that
+//! opdev uses. Choosing one is `cluster`'s business.
 
 use super::{Choice, kubeconfig_files};
 use anyhow::{Context as _, Result};
@@ -22,9 +22,10 @@ pub fn names(choice: &Choice) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The variables that make kubectl, helm and the like use this cluster, whatever the current context is: `KUBECONFIG` lists
-/// the files that opdev read, and before them one that names the context and nothing else. Of the files in `KUBECONFIG`
-/// the first one that has a current context decides, so nothing of the user's files is copied or changed.
+/// The variables that make kubectl, helm and the like use this cluster, whatever the current context is:
+/// `KUBECONFIG` lists the files that opdev read, and before them one that names the context and nothing else.
+/// Of the files in `KUBECONFIG` the first one that has a current context decides, so nothing of the user's
+/// files is copied or changed.
 ///
 /// # Errors
 /// Where that file cannot be written, or a path cannot stand in the list.

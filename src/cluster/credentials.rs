@@ -1,5 +1,6 @@
-//! Who asks: a token, a token file that is read again, an exec plugin that is run again, or a certificate. Gives a
-//! client that carries the newest credential; renews it when it has expired or the API server refuses it.
+//! Credentials: a token, a token file that is read again, an exec plugin that is run again, or a certificate.
+//! Gives a client that carries the newest credential; renews it when it has expired or the API server refuses
+//! it.
 
 use super::exec_plugin;
 use super::exec_plugin::Given;
@@ -26,7 +27,7 @@ const REFUSED_AGE: Duration = Duration::from_secs(5);
 /// A way to the API server with one credential.
 pub(super) struct Line {
     pub(super) client: Client,
-    /// The same for streams that may be silent.
+    /// A second way for streams, which may be silent for long.
     pub(super) lasting: Transport,
     /// `Authorization`.
     pub(super) header: Option<HeaderValue>,
@@ -142,7 +143,7 @@ fn clients(target: &Target, config: &kube::Config) -> Result<(Client, Transport)
 }
 
 impl Line {
-    /// Whether a fresh credential is to be had before the next call.
+    /// Returns true if a fresh credential is to be had before the next call.
     pub(super) fn is_stale(&self, target: &Target, now: Timestamp) -> bool {
         match self.expires {
             Some(expires) => now >= expires,
@@ -150,14 +151,14 @@ impl Line {
         }
     }
 
-    /// Whether it is old enough to be asked for again after a refusal.
+    /// Returns true if it is old enough to be asked for again after a refusal.
     pub(super) fn may_be_renewed(&self) -> bool {
         self.made.elapsed() >= REFUSED_AGE
     }
 }
 
-/// The newest line, renewed where it is stale or, with `refused`, where the API server did not take it. The old one
-/// goes on where a file cannot be read any more: it may have been removed on purpose.
+/// The newest line, renewed where it is stale or, with `refused`, where the API server did not take it. The
+/// old one goes on where a file cannot be read any more: it may have been removed on purpose.
 ///
 /// # Errors
 /// An explanation.

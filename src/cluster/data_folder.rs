@@ -1,5 +1,6 @@
-//! The folder in which an embedded control plane keeps its objects: one process at a time, readable by its owner only,
-//! out of git. Keys and tokens of one that somebody else has made are forgotten. Never looks into the store itself.
+//! The folder in which an embedded control plane keeps its objects: one process at a time, readable by its
+//! owner only, out of git. Keys and tokens of one that somebody else has made are forgotten. Never looks into
+//! the store itself.
 
 use super::owner::Owner;
 use anyhow::{Context as _, Result, bail};
@@ -16,14 +17,15 @@ pub const NAME: &str = "data";
 pub struct DataFolder {
     /// The folder.
     pub path: PathBuf,
-    /// Whether keys and tokens were forgotten, because the folder was not this user's.
+    /// True if keys and tokens were forgotten, because the folder was not this user's.
     pub renewed: bool,
     _lock: Lock,
 }
 
 impl DataFolder {
-    /// Takes a folder; `what` is who takes it, for whoever comes second. With `fresh` what it holds is deleted. Where it
-    /// has no mark of `owner`, the keys and tokens in it are forgotten, and the mark is left.
+    /// Takes a folder; `what` is who takes it, for whoever comes second. With `fresh` what it holds is
+    /// deleted. Where it has no mark of `owner`, the keys and tokens in it are forgotten, and the mark is
+    /// left.
     ///
     /// # Errors
     /// Where another process uses it, or it cannot be written.
@@ -60,8 +62,8 @@ impl DataFolder {
     }
 }
 
-/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
-/// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
+/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one
+/// works on another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
 pub fn running(root: &Path) -> Result<Option<PathBuf>> {
     let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
     let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! Exec plugins of kubeconfigs (`client.authentication.k8s.io` v1 and v1beta1): runs one, reads what it prints, and
-//! says why it cannot. A plugin never gets the terminal: the screen has it.
+//! Exec plugins of kubeconfigs (`client.authentication.k8s.io` v1 and v1beta1): runs one, reads what it
+//! prints, and says why it cannot. A plugin never gets the terminal: the screen has it.
 
 use super::unreachable::{Names, Problem};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LARGEST: usize = 1 << 20;
 const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
-/// What a plugin gave.
+/// The answer of a plugin.
 #[derive(Clone, Default)]
 pub(super) struct Given {
     pub(super) token: Option<String>,
@@ -141,7 +141,7 @@ impl std::error::Error for PrintError {}
 
 fn read(printed: &[u8], command: &str, version: &str) -> Result<Given, PrintError> {
     let wrong = |why| PrintError { command: command.to_owned(), why };
-    // What it printed is a credential; not even its parser's message may quote it.
+    // Output of a plugin is a credential; not even its parser's message may quote it.
     let credential: Credential = serde_json::from_slice(printed).map_err(|_| wrong(Printed::NoCredential))?;
     if credential.kind != "ExecCredential" || credential.api_version != version {
         let Credential { kind, api_version, .. } = credential;
@@ -170,7 +170,8 @@ struct Ended {
     said: String,
 }
 
-/// How long the pipes of a plugin that has ended may stay open: what it left behind may hold them as long as it lives.
+/// How long the pipes of a plugin that has ended may stay open: what it left behind may hold them as long as
+/// it lives.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// A pipe that a thread reads to its end.
@@ -203,7 +204,7 @@ impl Reading {
         Reading { first, end }
     }
 
-    /// What came until the pipe was closed, or until then.
+    /// The text that came until the pipe was closed, or until then.
     fn text(self, until: Instant) -> Vec<u8> {
         // Nothing is ever sent: the end is that nobody sends any more.
         let _ = self.end.recv_timeout(until.saturating_duration_since(Instant::now()));
@@ -225,7 +226,7 @@ fn wait(process: &mut Command) -> std::io::Result<Ended> {
         if Instant::now() > deadline {
             let _ = child.kill();
             let _ = child.wait();
-            // What it has started may hold its pipes open for ever.
+            // A process that it has started may hold its pipes open for ever.
             return Ok(Ended { code: None, printed: Vec::new(), said: String::new() });
         }
         std::thread::sleep(pause);

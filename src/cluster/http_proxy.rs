@@ -1,4 +1,5 @@
-//! Which proxy leads to an API server: `proxy-url` of the kubeconfig, else `HTTPS_PROXY` or `HTTP_PROXY`, unless
+//! The proxy that leads to an API server: `proxy-url` of the kubeconfig, else `HTTPS_PROXY` or `HTTP_PROXY`,
+//! unless
 //! `NO_PROXY` names the server or it is this machine. The rules are those of Go's client, which kubectl uses.
 
 use anyhow::{Result, bail};

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 pub struct Identity {
     /// Calls as it. What is refused is noted.
     pub client: Client,
-    /// Who it is on the embedded control plane.
+    /// The user on the embedded control plane.
     pub user: User,
     /// Where refusals go that the client does not see.
     pub refused: mpsc::Sender<MissingRight>,

@@ -1,5 +1,6 @@
-//! The credentials of a pod: the API server's address from the environment, the ServiceAccount's token and the authority from
-//! the files that the kubelet keeps. The token is read again, as from any kubeconfig that names a file.
+//! The credentials of a pod: the API server's address from the environment, the ServiceAccount's token and
+//! the authority from the files that the kubelet keeps. The token is read again, as from any kubeconfig that
+//! names a file.
 
 use kube::config::Kubeconfig;
 use serde_json::json;
@@ -11,8 +12,8 @@ const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The name of the context that stands for them.
 pub(super) const CONTEXT: &str = "in-cluster";
 
-/// A kubeconfig for the pod that this process runs in, and the file with its token; `None` outside of a pod. `var` reads the
-/// environment.
+/// A kubeconfig for the pod that this process runs in, and the file with its token; `None` outside of a pod.
+/// `var` reads the environment.
 pub(super) fn kubeconfig(var: impl Fn(&str) -> Option<OsString>) -> Option<(Kubeconfig, PathBuf)> {
     read(Path::new(FOLDER), var)
 }
@@ -22,12 +23,12 @@ pub(super) fn token() -> PathBuf {
     Path::new(FOLDER).join("token")
 }
 
-/// Whether this process runs in a pod, with a ServiceAccount or without one.
+/// Returns true if this process runs in a pod, with a ServiceAccount or without one.
 pub(super) fn is_pod(var: impl Fn(&str) -> Option<OsString>) -> bool {
     var("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
 }
 
-/// Whether this process runs in a pod with a ServiceAccount.
+/// Returns true if this process runs in a pod with a ServiceAccount.
 pub fn in_pod() -> bool {
     kubeconfig(|name| std::env::var_os(name)).is_some()
 }

@@ -1,6 +1,6 @@
-//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, the credentials of the pod that
-//! this runs in, or `~/.kube/config`; then one context with its cluster and user, and where each of them is written.
-//! Connects to nothing.
+//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, the credentials
+//! of the pod that this runs in, or `~/.kube/config`; then one context with its cluster and user, and where
+//! each of them is written. Connects to nothing.
 
 use super::http_proxy;
 use super::in_cluster;
@@ -19,7 +19,7 @@ pub(super) struct Merged {
     files: Vec<PathBuf>,
     /// The file of each entry, by sort and name.
     origins: BTreeMap<(Sort, String), PathBuf>,
-    /// What else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    /// The other way out of an error: `OR_EMBEDDED`, or nothing.
     or: &'static str,
 }
 
@@ -33,26 +33,27 @@ enum Sort {
 /// One context, ready to connect to.
 #[derive(Clone)]
 pub(super) struct Target {
-    /// What to say about it.
+    /// Names for messages about it.
     pub(super) names: Names,
     /// The namespace for objects without one.
     pub(super) namespace: String,
     /// How to connect; without the user's tokens and plugins, which `credentials` has.
     pub(super) config: kube::Config,
-    /// Who asks.
+    /// The user of the context.
     pub(super) user: AuthInfo,
     /// The providers that left a mark on the cluster entry, such as `minikube.sigs.k8s.io`.
     pub(super) providers: Vec<String>,
-    /// Whether the server's certificate goes unchecked.
+    /// True if the server's certificate goes unchecked.
     pub(super) insecure: bool,
 }
 
-/// How long a connection may be silent, but for those of `lasting`. Every watch of opdev itself says something more often.
+/// How long a connection may be silent, but for those of `lasting`. Every watch of opdev itself says
+/// something more often.
 const SILENCE: Duration = Duration::from_secs(310);
 
 impl Merged {
-    /// Reads the files; `None` where there are none and none was named. `var` reads the environment, `or` is what else there is
-    /// to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    /// Reads the files; `None` where there are none and none was named. `var` reads the environment, `or` is
+    /// what else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
     ///
     /// # Errors
     /// Where a file that was named is missing, one cannot be read, or this is a pod without credentials.
@@ -108,7 +109,7 @@ impl Merged {
         let mut merged =
             Merged { kubeconfig: Kubeconfig::default(), files: files.clone(), origins: BTreeMap::new(), or };
         for file in files {
-            // What the file says is not repeated: the parser quotes it, and it may hold credentials.
+            // Content of the file is not repeated: the parser quotes it, and it may hold credentials.
             let mut next = Kubeconfig::read_from(&file).map_err(|error| {
                 anyhow!("the kubeconfig {} cannot be used: {}\n  to do: correct it (`kubectl --kubeconfig {} config view` reads it, too){or}", shown(&file), without_excerpt(&error.to_string()), shown(&file))
             })?;

@@ -1,5 +1,6 @@
-//! Which cluster: the embedded control plane, or the current context of the kubeconfig, guarded.
-//! No current context means embedded; an unreachable one is an error that offers it, never a silent fallback.
+//! The cluster that opdev works on: the embedded control plane, or the current context of the kubeconfig,
+//! guarded. No current context means embedded; an unreachable one is an error that offers it, never a silent
+//! fallback.
 
 mod bounded;
 mod call_rules;
@@ -51,7 +52,8 @@ use std::time::Duration;
 use unreachable::OR_EMBEDDED;
 pub use webhook_certificates::Certificates;
 
-/// The kubeconfig files that a choice is looked up in; none where there are none, or this is a pod with credentials of its own.
+/// The kubeconfig files that a choice is looked up in; none where there are none, or this is a pod with
+/// credentials of its own.
 ///
 /// # Errors
 /// Where one that was named is missing, or one cannot be read.
@@ -60,17 +62,17 @@ pub(crate) fn kubeconfig_files(choice: &Choice) -> Result<Option<Vec<PathBuf>>> 
     Ok(merged.and_then(Merged::into_files))
 }
 
-/// What the user asked for.
+/// The user's request.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Only the embedded control plane.
     pub embedded: bool,
-    /// Whether the embedded control plane starts without the objects of before.
+    /// True if the embedded control plane starts without the objects of before.
     pub fresh: bool,
-    /// Whether it keeps nothing on the disk.
+    /// True if it keeps nothing on the disk.
     pub in_memory: bool,
-    /// Whether the start waits until the controllers have made the objects that every cluster has. A caller that compares later
-    /// objects with the first ones needs that.
+    /// True if the start waits until the controllers have made the objects that every cluster has. A caller
+    /// that compares later objects with the first ones needs that.
     pub controllers_at_rest: bool,
     /// A context other than the current one.
     pub context: Option<String>,
@@ -80,34 +82,36 @@ pub struct Choice {
     pub namespace: Option<String>,
     /// Contexts that may be written to although they are not clearly local.
     pub allow_contexts: Vec<String>,
-    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's own where
-    /// that is empty.
+    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's
+    /// own where that is empty.
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
-    /// Decides which other machines the embedded control plane may call as webhooks; without one it calls none.
+    /// Decides which other machines the embedded control plane may call as webhooks; without one it calls
+    /// none.
     pub reach: Option<Reach>,
-    /// Whether simulated pods wait for what they name.
+    /// True if simulated pods wait for what they name.
     pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
-    /// Which controllers run on the embedded control plane.
+    /// The controllers that run on the embedded control plane.
     pub controllers: Controllers,
-    /// Whether the embedded control plane asks for rights; it does so anyway where there is a `service_account`.
+    /// True if the embedded control plane asks for rights; it does so anyway where there is a
+    /// `service_account`.
     pub rbac: bool,
     /// Whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
-    /// Whether the embedded control plane is no choice at all, as for the operator of a cluster.
+    /// True if the embedded control plane is no choice at all, as for the operator of a cluster.
     pub never_embedded: bool,
 }
 
 impl Choice {
-    /// Whether something is said about webhooks, which counts on the embedded control plane only.
+    /// Returns true if something is said about webhooks, which counts on the embedded control plane only.
     pub(crate) fn names_webhooks(&self) -> bool {
         self.webhooks != Webhooks::default() || self.webhook_certificates.is_some()
     }
 
-    /// What else there is to do where a cluster cannot be used.
+    /// The other way out where a cluster cannot be used.
     fn or_embedded(&self) -> &'static str {
         if self.never_embedded { "" } else { OR_EMBEDDED }
     }
@@ -122,7 +126,7 @@ impl Choice {
 pub struct Connection {
     /// The client; its calls are recorded by `client/recorder`.
     pub client: Client,
-    /// What is behind it.
+    /// The cluster behind it.
     pub cluster: Cluster,
     /// The namespace for objects without one.
     pub namespace: String,
@@ -130,18 +134,18 @@ pub struct Connection {
     pub kubeconfig: Option<PathBuf>,
     /// Holds while nothing may be written.
     pub read_only: ReadOnly,
-    /// What all calls to a cluster pass; `None` for the embedded control plane.
+    /// The link that all calls to a cluster go through; `None` for the embedded control plane.
     link: Option<Link>,
-    /// Who looks after the connection, where it can break.
+    /// The monitor of the connection, where it can break.
     monitor: Option<ConnectionMonitor>,
     plane: Option<(ControlPlane, Option<Listening>)>,
     /// On the kubeconfig that is written.
     _lock: Option<Lock>,
     /// Where the embedded control plane keeps its objects.
     _data: Option<DataFolder>,
-    /// What the user has to hear first.
+    /// A warning that the user has to hear first.
     pub warning: Option<String>,
-    /// What webhook servers on this machine are given.
+    /// Certificates for webhook servers on this machine.
     pub certificates: Option<Certificates>,
 }
 
@@ -188,7 +192,7 @@ impl Connection {
         Self::context(choice, &merged, &context).await
     }
 
-    /// Whether a choice leads to the embedded control plane.
+    /// Returns true if a choice leads to the embedded control plane.
     ///
     /// # Errors
     /// Where the kubeconfig cannot be read.
@@ -228,7 +232,8 @@ impl Connection {
         let warning = plane.moved_aside().map(ToString::to_string);
         let renewed = data.as_ref().is_some_and(|data| data.renewed);
         let warning = warning.or_else(|| renewed.then(|| RENEWED.to_owned()));
-        // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
+        // They stay when it ends: the authority is kept with the objects, and the next start writes them
+        // anew.
         let folder = choice.webhook_certificates.as_deref();
         let certificates = folder.map(|folder| Certificates::write_named(&plane, folder)).transpose()?;
         let client = plane.client();
@@ -333,8 +338,8 @@ impl Connection {
         Some(Client::new(service, self.namespace.clone()))
     }
 
-    /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end with it, and
-    /// what the disk has is always a state that they have seen.
+    /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end
+    /// with it, and what the disk has is always a state that they have seen.
     fn reconcilers_client(&self) -> Client {
         match &self.plane {
             Some((plane, _)) => Client::new(plane.service().ahead_of_disk(), self.namespace.clone()),
@@ -347,8 +352,8 @@ impl Connection {
         identity.map_or_else(|| self.reconcilers_client(), |identity| identity.client.clone())
     }
 
-    /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM. `None`
-    /// where this is not the embedded control plane.
+    /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM.
+    /// `None` where this is not the embedded control plane.
     ///
     /// # Errors
     /// Where the files cannot be written.
@@ -363,8 +368,8 @@ impl Connection {
         self.plane.as_ref().map(|(plane, listening)| (plane, listening.as_ref()))
     }
 
-    /// The way of a program's calls to a cluster: with the credentials of the kubeconfig, which impersonate the ServiceAccount
-    /// that the program acts as.
+    /// The way of a program's calls to a cluster: with the credentials of the kubeconfig, which impersonate
+    /// the ServiceAccount that the program acts as.
     pub fn way_of(&self, acting: Option<&Identity>) -> Upstream {
         match (acting, &self.link) {
             (Some(identity), _) => program_proxy::upstream(identity.client.clone()),
@@ -373,7 +378,8 @@ impl Connection {
         }
     }
 
-    /// Custom resources at another version, as the converter of the embedded control plane makes them; an error in words.
+    /// Custom resources at another version, as the converter of the embedded control plane makes them; an
+    /// error in words.
     pub async fn convert(
         &self,
         resource: &str,
@@ -389,13 +395,14 @@ impl Connection {
     /// A client that asks `rules` before each write and tells them of each call.
     ///
     /// # Errors
-    /// On the embedded control plane, whose calls nobody supervises: a client without the rules would write all the same.
+    /// On the embedded control plane, whose calls nobody supervises: a client without the rules would write
+    /// all the same.
     pub fn supervised(&self, rules: Arc<dyn CallRules>) -> Result<Client> {
         let link = self.link.clone().context("calls of the embedded control plane are not supervised")?;
         Ok(Client::new(Supervised { link, rules }, self.namespace.clone()))
     }
 
-    /// Who looks after the connection, where it can break.
+    /// The monitor of the connection, where it can break.
     pub fn monitor(&mut self) -> Option<ConnectionMonitor> {
         self.monitor.take()
     }
@@ -436,7 +443,7 @@ const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count o
 /// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Whether the cluster is clearly local, and the words for it.
+/// The answer whether the cluster is clearly local, and the words for it.
 async fn marks(client: &Client, target: &Target, version: &str) -> (bool, String) {
     let Some(provider) = local::provider(target) else {
         return (

@@ -1,6 +1,6 @@
-//! The way to the API server of a context: every call passes here. Refuses writes while the cluster is read-only, asks
-//! with the newest credential, comes back when the server is busy, and notes when it does not answer.
-//! `monitor` tells the user and brings the connection back.
+//! The way to the API server of a context: every call passes here. Refuses writes while the cluster is
+//! read-only, asks with the newest credential, comes back when the server is busy, and notes when it does not
+//! answer. `monitor` tells the user and brings the connection back.
 
 use super::bounded::{Bounds, bounded};
 use super::call_rules::Guard;
@@ -38,10 +38,11 @@ const TRIES: u32 = 5;
 /// The longest pause that a busy server may ask for within one call.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What the API server answers.
+/// The API server's answer.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// Marks a call that is handed on for a program of its own: its answer is the program's, also where the server is busy.
+/// Marks a call that is handed on for a program of its own: its answer is the program's, also where the
+/// server is busy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relayed;
 
@@ -57,14 +58,15 @@ struct Inner {
     waiting: AtomicUsize,
 }
 
-/// Whether the answer goes on as long as the server likes.
+/// Returns true if the answer goes on as long as the server likes.
 fn is_watch<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
         || request.uri().path().split('/').any(|part| part == "watch")
 }
 
-/// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is dropped.
+/// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is
+/// dropped.
 struct Waits(Arc<Inner>);
 
 impl Drop for Waits {
@@ -98,7 +100,7 @@ impl Link {
         })))
     }
 
-    /// What keeps the server from answering, as it changes.
+    /// The trouble that keeps the server from answering, as it changes.
     pub(super) fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
         self.0.trouble.subscribe()
     }
@@ -124,8 +126,8 @@ impl Link {
     /// An explanation of why there is no answer.
     pub(super) async fn probe(&self) -> Result<(), Problem> {
         let mut asked = self.probe_once().await;
-        // A server refuses a client's certificate only after its own half of the handshake: now and then one sees
-        // just the closed connection, and asking again tells why.
+        // A server refuses a client's certificate only after its own half of the handshake: now and then one
+        // sees just the closed connection, and asking again tells why.
         for _ in 0..TELLING {
             match &asked {
                 Err((_, Cause::Untold)) => asked = self.probe_once().await,
@@ -323,7 +325,7 @@ enum Failed {
     Unanswered(String, Cause),
 }
 
-/// Whether a connection that failed said why.
+/// The cause of a connection that failed, if it said one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Told,
@@ -332,7 +334,7 @@ enum Cause {
 }
 
 impl Cause {
-    /// What the system and TLS have to say comes as an error of input and output; where there is none of them, the
+    /// Errors of the system and of TLS come as an error of input and output; where there is none of them, the
     /// transport has only seen a connection that was not there any more.
     fn of(error: &(dyn std::error::Error + 'static)) -> Cause {
         let mut next = Some(error);
@@ -383,8 +385,8 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-/// Whether a request changes nothing, for the API server is to try it only. Nothing but a server-side apply counts: a
-/// server that knows no dry runs does not know that either.
+/// Returns true if a request changes nothing, for the API server is to try it only. Nothing but a server-side
+/// apply counts: a server that knows no dry runs does not know that either.
 fn is_dry_run(request: &Request<Body>) -> bool {
     let mut asked =
         request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
@@ -397,7 +399,7 @@ fn is_dry_run(request: &Request<Body>) -> bool {
         && asked.any(|(name, _)| name == "fieldManager")
 }
 
-/// What a write gets that is not sent.
+/// The answer to a write that is not sent.
 pub(super) fn refusal(why: &str) -> Result<Answer, BoxError> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
         "message": why});

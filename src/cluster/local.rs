@@ -1,5 +1,6 @@
-//! Whether a cluster is clearly local: it carries the marks of a tool that makes clusters on this machine, in the
-//! kubeconfig entry and, where they may be read, on its nodes. An address proves nothing: it may be a tunnel.
+//! Decides whether a cluster is clearly local: it carries the marks of a tool that makes clusters on this
+//! machine, in the kubeconfig entry and, where they may be read, on its nodes. An address proves nothing: it
+//! may be a tunnel.
 
 use super::kubeconfig::Target;
 use serde_json::Value;
@@ -64,8 +65,8 @@ fn named(context: &str, cluster: &str, providers: &[String], k3s: bool) -> Optio
     })
 }
 
-/// Whether the server bears out what the names say. `nodes` is `None` where they may not be read: then the version has
-/// to do where it says something, else the names.
+/// Returns true if the server bears out what the names say. `nodes` is `None` where they may not be read:
+/// then the version has to do where it says something, else the names.
 pub(super) fn borne_out(provider: Provider, version: &str, nodes: Option<&[Value]>) -> bool {
     let built = |mark: &str| version.split_once('+').is_some_and(|(_, build)| build.starts_with(mark));
     let by_version = match provider {

@@ -1,5 +1,8 @@
-//! Looks after the connection to a context: says what opdev waits for, reads the kubeconfig again, tries again, and
-//! says when all is well. Ends with opdev.
+//! The problem: a connection breaks in many ways: a laptop sleeps, a token ends, a tunnel changes its port,
+//! the kubeconfig names another server. Each must be told once, and none may end what the user does.
+//!
+//! Looks after the connection to a context: says what opdev waits for, reads the kubeconfig again, tries
+//! again, and says when all is well. Ends with opdev.
 
 use super::Choice;
 use super::kubeconfig::Target;
@@ -150,7 +153,7 @@ impl ConnectionMonitor {
     }
 }
 
-/// Whether two readings of the kubeconfig say the same about the connection.
+/// Returns true if two readings of the kubeconfig say the same about the connection.
 fn same(a: &Target, b: &Target) -> bool {
     let text = |target: &Target| {
         serde_json::to_string(&target.user).unwrap_or_default()

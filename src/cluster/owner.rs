@@ -1,6 +1,7 @@
-//! Proves that a folder with an embedded control plane's objects was written by this user on this machine. A project that
-//! was cloned or unpacked may come with such a folder, and whoever made it knows the keys and tokens in it. A secret in the
-//! user's own state folder marks the folders that are the user's; keys of any other one are made anew.
+//! Proves that a folder with an embedded control plane's objects was written by this user on this machine. A
+//! project that was cloned or unpacked may come with such a folder, and whoever made it knows the keys and
+//! tokens in it. A secret in the user's own state folder marks the folders that are the user's; keys of any
+//! other one are made anew.
 
 use anyhow::{Result, bail};
 use opdev_os::private_folder::PrivateFolder;
@@ -31,14 +32,14 @@ impl Owner {
         Owner { folder: Some(folder.to_owned()) }
     }
 
-    /// Whether the folder has this user's mark.
+    /// Returns true if the folder has this user's mark.
     pub(crate) fn has_marked(&self, folder: &PrivateFolder) -> bool {
         let (Ok(Some(found)), Ok(mark)) = (folder.read(MARK), self.mark(folder.path())) else { return false };
         found == mark.as_bytes()
     }
 
-    /// Marks a folder as this user's. Without a place for the secret it stays unmarked, and its keys are made anew at every
-    /// start.
+    /// Marks a folder as this user's. Without a place for the secret it stays unmarked, and its keys are made
+    /// anew at every start.
     pub(crate) fn leave_mark(&self, folder: &PrivateFolder) {
         let marked = self.mark(folder.path()).and_then(|mark| folder.write(MARK, mark.as_bytes()));
         if let Err(error) = marked {

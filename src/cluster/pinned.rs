@@ -1,6 +1,7 @@
-//! Servers that show a certificate which the kubeconfig names as an authority: one that has signed itself, as `openssl req -x509`
-//! makes it. kubectl takes it. The library here refuses a certificate that may sign others as a server's, whoever names it. It
-//! counts where it is byte for byte one of the kubeconfig's, bears the name that was called, and is valid now.
+//! Servers that show a certificate which the kubeconfig names as an authority: one that has signed itself, as
+//! `openssl req -x509` makes it. kubectl takes it. The library here refuses a certificate that may sign
+//! others as a server's, whoever names it. It counts where it is byte for byte one of the kubeconfig's, bears
+//! the name that was called, and is valid now.
 
 use kube::client::ConfigExt as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,8 +11,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// How a server is reached that may show an authority of the kubeconfig; `None` where none of them bears its name, as
-/// authorities usually do not.
+/// How a server is reached that may show an authority of the kubeconfig; `None` where none of them bears its
+/// name, as authorities usually do not.
 ///
 /// # Errors
 /// Where the client's own certificate cannot be used.
@@ -22,7 +23,7 @@ pub(super) fn tls(config: &kube::Config) -> kube::Result<Option<ClientConfig>> {
     Ok(Some(tls))
 }
 
-/// Whether a server may show an authority of the kubeconfig.
+/// Returns true if a server may show an authority of the kubeconfig.
 pub(super) fn is_needed(config: &kube::Config) -> bool {
     verifier(config).is_some()
 }
@@ -140,7 +141,7 @@ mod tests {
         let expired = own_authority("127.0.0.1", 2001);
         let old = verifier(&config("https://127.0.0.1:6443", &[&expired])).unwrap();
         assert!(verify(&old, &expired, "127.0.0.1").is_err(), "expired");
-        // What names no server is an authority like any other.
+        // A certificate that names no server is an authority like any other.
         assert!(!is_needed(&config("https://10.0.0.1:6443", &[&own])));
     }
 }

@@ -1,6 +1,6 @@
-//! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
-//! program never sees. Answers go through frame by frame, streams and upgrades as they are, and never compressed: a trace
-//! is made of what they say. Never disturbs a call.
+//! Calls of the operator's own program on their way to a cluster: with the credentials of the kubeconfig,
+//! which the program never sees. Answers go through frame by frame, streams and upgrades as they are, and
+//! never compressed: a trace is made of what they say. Never disturbs a call.
 
 use super::link::{Answer, Link, Relayed};
 use super::unpacked::unpacked;
@@ -29,7 +29,7 @@ const OF_A_CONNECTION: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// What sends a request on.
+/// The future that sends a request on.
 type Sending = BoxFuture<'static, Result<Answer, BoxError>>;
 
 /// The API server that a client talks to.
@@ -44,7 +44,7 @@ pub fn upstream(client: Client) -> Upstream {
     })
 }
 
-/// The same without the queue that a client has before its calls.
+/// An upstream without the queue that a client has before its calls.
 pub(super) fn straight(link: Link) -> Upstream {
     through(move |request| link.clone().call(request))
 }
@@ -104,7 +104,7 @@ fn plain(headers: &mut HeaderMap, upgrades: bool) {
     }
 }
 
-/// What a client makes of an API server that cannot be reached for a while.
+/// The answer that a client gets from an API server that cannot be reached for a while.
 fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
     let message = format!("opdev has no answer from the cluster to {what}: {error}");
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -163,8 +163,8 @@ mod tests {
         assert!(headers.get(HOST).is_none() && headers.get(TE).is_none(), "{headers:?}");
     }
 
-    /// A Go client asks for gzip by itself. An API server of 1.37 compresses even streamed lists then, and something in
-    /// front of it may do so unasked.
+    /// A Go client asks for gzip by itself. An API server of 1.37 compresses even streamed lists then, and
+    /// something in front of it may do so unasked.
     #[tokio::test]
     async fn an_answer_is_plain_whatever_encoding_the_client_asks_for_and_the_server_chooses() {
         let list = r#"{"kind":"ConfigMapList","items":[]}"#;

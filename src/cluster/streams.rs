@@ -1,5 +1,6 @@
-//! Connections for streams that may be silent for as long as they like: watches without events, logs that are followed, `exec`
-//! and port-forwards. Whether the other side is still there the kernel finds out, with probes that no stream sees.
+//! Connections for streams that may be silent for as long as they like: watches without events, logs that are
+//! followed, `exec` and port-forwards. Whether the other side is still there the kernel finds out, with
+//! probes that no stream sees.
 
 use super::link::Answer;
 use super::pinned;
@@ -30,18 +31,19 @@ const TIMES: u32 = 3;
 #[cfg(target_os = "linux")]
 const UNCONFIRMED: Duration = Duration::from_secs(60);
 
-/// Whether a request asks for a stream that may be silent.
+/// Returns true if a request asks for a stream that may be silent.
 pub(super) fn asks_for<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     let follows = query.split('&').any(|pair| matches!(pair, "follow=true" | "follow=1"));
     request.headers().contains_key(UPGRADE) || follows
 }
 
-/// Sends a request over a connection of its pool. It has no queue and no task of its own, as a client of kube has: a call
-/// that is relayed waits for nobody else.
+/// Sends a request over a connection of its pool. It has no queue and no task of its own, as a client of kube
+/// has: a call that is relayed waits for nobody else.
 pub(super) type Transport = BoxCloneSyncService<Request<Body>, Answer, BoxError>;
 
-/// A transport whose connections end with the other side, not with its silence. Proxies are used as kube's own clients do.
+/// A transport whose connections end with the other side, not with its silence. Proxies are used as kube's
+/// own clients do.
 ///
 /// # Errors
 /// Where the certificates cannot be used, or the proxy speaks what nobody here does.

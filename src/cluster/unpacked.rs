@@ -1,5 +1,5 @@
-//! Unpacks an answer that comes compressed, frame by frame. The relay asks for plain answers, but a server, or something in
-//! front of it, may compress them anyway, and a call is explained by the text of its answer.
+//! Unpacks an answer that comes compressed, frame by frame. The relay asks for plain answers, but a server,
+//! or something in front of it, may compress them anyway, and a call is explained by the text of its answer.
 
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use tower::BoxError;
 
-/// How much of a frame is unpacked at once, in bytes: what comes of it is at most about a thousand times as long.
+/// How much of a frame is unpacked at once, in bytes: what comes of it is at most about a thousand times as
+/// long.
 const PIECE: usize = 1024;
 
 type Packed = UnsyncBoxBody<Bytes, BoxError>;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// What kept a call from being answered as it should.
+/// The fault that kept a call from being answered as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nobody answers.
@@ -20,13 +20,13 @@ pub(crate) enum Fault {
 /// An explained failure.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    /// What sort it is.
+    /// The sort.
     pub(crate) fault: Fault,
-    /// What failed, and why.
+    /// The step that failed, and why.
     pub(crate) what: String,
     /// Where that is written, such as `user jane in /home/jane/.kube/config`.
     pub(crate) place: String,
-    /// What to do.
+    /// The fix.
     pub(crate) hint: String,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Names {
     pub(crate) cluster_file: String,
     /// Where the user entry is.
     pub(crate) user_file: String,
-    /// What else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    /// The other way out of an error: `OR_EMBEDDED`, or nothing.
     pub(crate) or: &'static str,
 }
 
-/// What else there is to do for commands that have this flag.
+/// The other way out for commands that have this flag.
 pub(super) const OR_EMBEDDED: &str = ", or start with --embedded to work without a cluster";
 
 impl Names {

@@ -30,7 +30,7 @@ impl Certificates {
         folder.and_then(|folder| Self::write(plane, &folder)).context("--webhook-certs")
     }
 
-    /// The same into a folder that is open.
+    /// Writes the three files into a folder that is open.
     ///
     /// # Errors
     /// Where the folder cannot be written to.

@@ -1,6 +1,7 @@
-//! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the few fields by
-//! which controllers and selectors find objects of its kind. Like `GetAttrs` of the real server, with the owners added.
-//! Which fields those are, the `Strategy` of the kind says. Never reads the store.
+//! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the
+//! few fields by which controllers and selectors find objects of its kind. Like `GetAttrs` of the real
+//! server, with the owners added. Which fields those are, the `Strategy` of the kind says. Never reads the
+//! store.
 
 use opdev_object::meta::{self, OwnerReference};
 use opdev_object::selector::LabelSelector;
@@ -47,7 +48,8 @@ pub enum ServiceField {
     Address,
     /// `nodePort` of each port and `spec.healthCheckNodePort`, each followed by a comma.
     NodePorts,
-    /// `spec.selector` as `label=value`, each followed by a comma; empty for a service of type `ExternalName`.
+    /// `spec.selector` as `label=value`, each followed by a comma; empty for a service of type
+    /// `ExternalName`.
     Selector,
 }
 
@@ -61,7 +63,7 @@ pub enum RecordField {
 /// The type of Secrets that hold the token of an account. It is known without reading them, as of no other.
 pub(crate) const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 
-/// Which objects of a resource are looked for, as far as they are found without looking at each.
+/// The objects of a resource that are looked for, as far as they are found without looking at each.
 #[derive(Clone, Debug)]
 pub enum Lookup<'a> {
     /// All of them.
@@ -109,12 +111,13 @@ pub(crate) struct Indexing {
     pub(crate) fields: Option<fn(&Value) -> String>,
     /// Reads what all this is made of off the text of an object: [`partial`].
     pub(crate) partial: fn(&[u8]) -> serde_json::Result<Value>,
-    /// Whether rules hardly ever read an object again: of such objects no trees are kept, which leaves room for others.
+    /// True if rules hardly ever read an object again: of such objects no trees are kept, which leaves room
+    /// for others.
     pub(crate) is_record: bool,
 }
 
 impl Indexing {
-    /// What holds for most kinds: objects are found by name only.
+    /// Rules for most kinds: objects are found by name only.
     pub(crate) const COMMON: Indexing =
         Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread>, is_record: false };
 
@@ -141,12 +144,12 @@ impl Attributes {
         Attributes::shared(indexing, object, &Shared::default())
     }
 
-    /// The same; what equals that of another object is kept once for both.
+    /// Attributes of one object among many: a value that equals that of another object is kept once for both.
     pub(crate) fn shared(indexing: &Indexing, object: &Value, shared: &Shared) -> Self {
         Attributes::after(indexing, object, shared, None)
     }
 
-    /// The same of an object that was changed: most changes leave nearly all of it as it was.
+    /// Attributes of an object that was changed: most changes leave nearly all of them as they were.
     pub(crate) fn after(
         indexing: &Indexing,
         object: &Value,
@@ -176,8 +179,8 @@ impl Attributes {
         }
     }
 
-    /// The same, read off the text of an object: only the fields that are needed become a tree. `None` where the text is no
-    /// JSON.
+    /// Attributes read off the text of an object: only the fields that are needed become a tree. `None` where
+    /// the text is no JSON.
     pub(crate) fn of_text(indexing: &Indexing, text: &[u8], shared: &Shared) -> Option<Self> {
         // There may be something else under the same names.
         let object = (indexing.partial)(text).or_else(|_| serde_json::from_slice(text)).ok()?;
@@ -214,7 +217,7 @@ impl Attributes {
         self.finalizers.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// Returns true if `metadata.deletionTimestamp` is set.
     pub fn deleting(&self) -> bool {
         self.deleting
     }
@@ -245,7 +248,8 @@ impl Attributes {
         pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
     }
 
-    /// Whether it is a service whose selector selects these labels of a pod. A service without a selector selects nothing.
+    /// Returns true if it is a service whose selector selects these labels of a pod. A service without a
+    /// selector selects nothing.
     pub fn service_selects(&self, labels: Option<&Map<String, Value>>) -> bool {
         let holds = |(label, value): (&str, &str)| {
             labels.and_then(|labels| labels.get(label)).is_some_and(|has| has == value)
@@ -253,7 +257,7 @@ impl Attributes {
         !self.service(ServiceField::Selector).is_empty() && self.service_selector().all(holds)
     }
 
-    /// Whether it is a pod that has ended, well or not.
+    /// Returns true if it is a pod that has ended, well or not.
     pub fn pod_finished(&self) -> bool {
         matches!(self.pod(PodField::Phase), "Succeeded" | "Failed")
     }
@@ -269,7 +273,8 @@ struct Partial<Metadata, Spec, Status> {
     status: Option<Status>,
 }
 
-/// Reads off the text of an object what the attributes of all objects are made of, and these parts of its spec and status.
+/// Reads off the text of an object what the attributes of all objects are made of, and these parts of its
+/// spec and status.
 pub(crate) fn partial<Spec, Status>(text: &[u8]) -> serde_json::Result<Value>
 where
     Spec: Serialize + DeserializeOwned,
@@ -278,7 +283,7 @@ where
     serde_json::from_slice::<Partial<PartialMetadata, Spec, Status>>(text).and_then(serde_json::to_value)
 }
 
-/// The same of a record, whose metadata says when it was written.
+/// Reads the parts of a record, whose metadata says when it was written.
 pub(crate) fn partial_record(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice::<Partial<RecordMetadata, Unread, Unread>>(text).and_then(serde_json::to_value)
 }
@@ -373,7 +378,8 @@ impl<T: Eq + Hash + ?Sized> Pool<T> {
             return found.clone();
         }
         if known.len() >= *limit {
-            // What nobody else has goes. The next time is when there are twice as many: a constant share of the work.
+            // What nobody else has goes. The next time is when there are twice as many: a constant share of
+            // the work.
             known.retain(|found| Arc::strong_count(found) > 1);
             known.shrink_to_fit();
             *limit = (known.len() * 2).max(64);

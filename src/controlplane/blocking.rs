@@ -1,7 +1,8 @@
-//! Which threads may wait. A worker of the async runtime that waits for an answer which another task has to bring stops
-//! every task that is queued behind it, and once all workers wait nobody is left to bring any answer: the server stands
-//! still for good. So code that blocks needs a `MayWait`, and only threads that `run` has started have one.
-//! Clippy refuses the waiting calls of the standard library and of tokio elsewhere (`.clippy.toml` of this package).
+//! Threads that may wait. A worker of the async runtime that waits for an answer which another task has to
+//! bring stops every task that is queued behind it, and once all workers wait nobody is left to bring any
+//! answer: the server stands still for good. So code that blocks needs a `MayWait`, and only threads that
+//! `run` has started have one. Clippy refuses the waiting calls of the standard library and of tokio
+//! elsewhere (`.clippy.toml` of this package).
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -75,8 +76,8 @@ pub(crate) fn waiter<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Does work here and now, unless it has to wait for something: then the result is `None`, and the work has to be done
-/// by `run`. Work that is refused to wait must leave nothing behind that may not be done twice.
+/// Does work here and now, unless it has to wait for something: then the result is `None`, and the work has
+/// to be done by `run`. Work that is refused to wait must leave nothing behind that may not be done twice.
 pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _restored = enter(Here::Attempt { refused: false });
     let result = work();

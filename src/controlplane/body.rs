@@ -12,7 +12,8 @@ use std::convert::Infallible;
 /// What every answer carries, over a socket and in process alike.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Marks the answer of a list that is sent in parts: like that of a watch its length is not known, but it has no events.
+/// Marks the answer of a list that is sent in parts: like that of a watch its length is not known, but it has
+/// no events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InParts;
 

@@ -1,4 +1,5 @@
-//! Which class an object has that names none: the StorageClass of a claim, the IngressClass of an Ingress.
+//! Default classes: the class of an object that names none, such as the StorageClass of a claim or the
+//! IngressClass of an Ingress.
 
 use opdev_object::meta;
 use serde_json::Value;
@@ -11,13 +12,13 @@ pub(crate) const DEFAULT_STORAGE_CLASS: [&str; 2] =
 /// The annotation that makes an IngressClass the default one.
 pub(crate) const DEFAULT_INGRESS_CLASS: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
 
-/// Whether one of these annotations makes a class the default one.
+/// Returns true if one of these annotations makes a class the default one.
 pub(crate) fn is_default(class: &Value, annotations: &[&str]) -> bool {
     annotations.iter().any(|name| meta::annotation(class, name) == Some("true"))
 }
 
-/// The default one of some classes: the newest that has one of these annotations, and of several that were created in
-/// one second the first by name.
+/// The default one of some classes: the newest that has one of these annotations, and of several that were
+/// created in one second the first by name.
 pub(crate) fn default_class(mut classes: Vec<Arc<Value>>, annotations: &[&str]) -> Option<Arc<Value>> {
     classes.retain(|class| is_default(class, annotations));
     let text = |class: &Value, field: &str| class["metadata"][field].as_str().unwrap_or_default().to_owned();

@@ -36,7 +36,7 @@ impl Cause {
         )
     }
 
-    /// What is wrong with an expression; an internal error where it is right and makes no program all the same.
+    /// The error of an expression; an internal error where it is right and makes no program all the same.
     pub fn expression(field: impl Into<String>, text: &str, why: &ExpressionError) -> Self {
         if matches!(why, ExpressionError::Program { .. }) {
             return Cause::text("InternalError", field, format!("Internal error: {why}"));
@@ -304,17 +304,17 @@ impl Status {
         status
     }
 
-    /// Whether this is a 404.
+    /// Returns true if this is a 404.
     pub fn is_not_found(&self) -> bool {
         self.reason == "NotFound"
     }
 
-    /// Whether this is a write conflict.
+    /// Returns true if this is a write conflict.
     pub fn is_conflict(&self) -> bool {
         self.reason == "Conflict"
     }
 
-    /// Whether the name was taken.
+    /// Returns true if the name was taken.
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
     }

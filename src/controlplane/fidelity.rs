@@ -1,4 +1,4 @@
-//! What this control plane does not do, or does differently from a real one, said in one place: the
+//! Differences of this control plane from a real one, said in one place: the
 //! `/opdev/fidelity` document and whoever starts a plane for a person tell it from here.
 
 use serde_json::{Value, json};

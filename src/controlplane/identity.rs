@@ -1,5 +1,5 @@
-//! Who asks: the user that the server found in a client certificate, in a token, or nowhere.
-//! Never decides what somebody may do; `authorization` does.
+//! The user who asks: found in a client certificate, in a token, or nowhere. Never decides what somebody may
+//! do; `authorization` does.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl User {
         User { name: ANONYMOUS.to_owned(), groups, ..User::default() }
     }
 
-    /// Whether nobody is known.
+    /// Returns true if nobody is known.
     pub fn is_anonymous(&self) -> bool {
         !self.groups.iter().any(|group| group == AUTHENTICATED)
     }

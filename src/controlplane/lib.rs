@@ -1,6 +1,6 @@
 //! A Kubernetes API server and the few controllers a developer needs, in this process.
-//! Never touches the terminal, nor files other than those of the folder it is told to keep its data in, and knows
-//! nothing of the operator.
+//! Never touches the terminal, nor files other than those of the folder it is told to keep its data in, and
+//! knows nothing of the operator.
 //!
 //! ```
 //! # #[cfg(feature = "kube")]

@@ -1,5 +1,6 @@
-//! LimitRanges: the resources that containers get which name none, and what is too little or too much. Pure; the
-//! registry asks when a pod or a claim is created. The rules and words are those of upstream's LimitRanger.
+//! LimitRanges: the resources that containers get which name none, and what is too little or too much. Pure;
+//! the registry asks when a pod or a claim is created. The rules and words are those of upstream's
+//! LimitRanger.
 
 use crate::resource::quantity::nano;
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
-//! What a client will take: reads `Accept` into a form (the object, a Table, only metadata), an encoding
-//! (JSON, YAML, pretty JSON, protobuf). Never renders anything; `table` does.
+//! The form that a client will take: reads `Accept` into a form (the object, a Table, only metadata), an
+//! encoding (JSON, YAML, pretty JSON, protobuf). Never renders anything; `table` does.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, USER_AGENT};
@@ -54,7 +54,7 @@ pub(crate) struct Agreed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotAcceptable;
 
-/// Which forms a place can answer in besides the object itself.
+/// The forms that a place can answer in besides the object itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forms {
     /// Only the object: discovery, status of a delete, scale.
@@ -117,7 +117,7 @@ impl<'a> Clause<'a> {
         self.parameters.iter().find(|(at, _)| *at == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether the clause takes this media type of `application`.
+    /// Returns true if the clause takes this media type of `application`.
     pub(crate) fn takes(&self, subtype: &str) -> bool {
         match (self.kind, self.subtype) {
             ("*" | "application", "*") => true,

@@ -31,23 +31,24 @@ const STOP_LIMIT: Duration = Duration::from_secs(3);
 pub struct Config {
     /// The time; the system's clock where none is given.
     pub clock: Option<Clock>,
-    /// Which controllers run. The default is all of them.
+    /// The controllers that run. The default is all of them.
     pub controllers: Controllers,
     /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
     pub stages: Option<String>,
-    /// Roles decide who may do what. Otherwise they are there, as in every new cluster, but whoever is known may do
-    /// everything.
+    /// Roles decide who may do what. Otherwise they are there, as in every new cluster, but whoever is known
+    /// may do everything.
     pub rbac: bool,
-    /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none
-    /// is given.
+    /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory
+    /// where none is given.
     pub data_dir: Option<PathBuf>,
-    /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons, and are refused where
-    /// their ServiceAccount is not there.
+    /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons, and are
+    /// refused where their ServiceAccount is not there.
     pub strict_pods: bool,
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
-    /// Objects that were written or asked for last are kept as trees, up to so many bytes of their JSON; 6 MiB where nothing
-    /// is said. A tree takes about five times its JSON, and makes a write of its object up to a fifth faster.
+    /// Objects that were written or asked for last are kept as trees, up to so many bytes of their JSON; 6
+    /// MiB where nothing is said. A tree takes about five times its JSON, and makes a write of its object up
+    /// to a fifth faster.
     pub kept_trees: Option<usize>,
 }
 
@@ -135,27 +136,28 @@ impl ControlPlane {
         Ok(ControlPlane { api, front, authority, stop, tasks, at_rest, moved_aside, _watchdog: watchdog })
     }
 
-    /// Waits until its controllers have made what a new cluster has: the node, the default StorageClass, the ServiceAccount of
-    /// each namespace.
+    /// Waits until its controllers have made what a new cluster has: the node, the default StorageClass, the
+    /// ServiceAccount of each namespace.
     pub async fn controllers_at_rest(&self) {
         // They end with the plane.
         let _ = self.at_rest.clone().wait_for(|rest| rest.reached).await;
     }
 
-    /// Waits until its controllers have seen every change there is and have nothing left to do now or soon. Whoever writes in the
-    /// meantime keeps them from it.
+    /// Waits until its controllers have seen every change there is and have nothing left to do now or soon.
+    /// Whoever writes in the meantime keeps them from it.
     pub async fn settled(&self) {
         let store = &self.api.registry().store;
         // They end with the plane.
         let _ = self.at_rest.clone().wait_for(|rest| rest.revision == Some(store.revision())).await;
     }
 
-    /// Whether they have, as [`ControlPlane::settled`] waits for.
+    /// Returns true if they have, as [`ControlPlane::settled`] waits for.
     pub fn is_settled(&self) -> bool {
         self.at_rest.borrow().revision == Some(self.api.registry().store.revision())
     }
 
-    /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the user.
+    /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the
+    /// user.
     pub fn moved_aside(&self) -> Option<&MovedAside> {
         self.moved_aside.as_ref()
     }
@@ -176,8 +178,8 @@ impl ControlPlane {
         &self.api
     }
 
-    /// A certificate of the plane's own authority, with its key, for a webhook server on this machine: believed where a
-    /// webhook's configuration leads here, whatever name and authority it says.
+    /// A certificate of the plane's own authority, with its key, for a webhook server on this machine:
+    /// believed where a webhook's configuration leads here, whatever name and authority it says.
     ///
     /// # Errors
     /// Where no key can be made.
@@ -197,8 +199,8 @@ impl ControlPlane {
             .map_err(Error)
     }
 
-    /// A token for one client that is looked at: its requests count for `user`, and `observer` sees each of them. It is
-    /// good at every address where the plane listens, until what is given back is dropped.
+    /// A token for one client that is looked at: its requests count for `user`, and `observer` sees each of
+    /// them. It is good at every address where the plane listens, until what is given back is dropped.
     ///
     /// # Errors
     /// Where the system has no randomness.
@@ -207,7 +209,8 @@ impl ControlPlane {
         Ok(self.front.clients().admit(token, user, observer))
     }
 
-    /// Custom resources (`group/plural`) at another version of their definition, as its converter makes them. Nothing is stored.
+    /// Custom resources (`group/plural`) at another version of their definition, as its converter makes them.
+    /// Nothing is stored.
     ///
     /// # Errors
     /// What the converter could not do, or that there is no such resource.

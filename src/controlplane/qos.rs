@@ -6,7 +6,7 @@ fn containers<'a>(pod: &'a Value, kind: &str) -> &'a [Value] {
     pod.pointer(kind).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a pod asks for nothing and is limited in nothing.
+/// Returns true if a pod asks for nothing and is limited in nothing.
 pub(crate) fn best_effort(pod: &Value) -> bool {
     class(pod) == "BestEffort"
 }

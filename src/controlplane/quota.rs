@@ -1,6 +1,6 @@
-//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each takes. What is
-//! special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota` writes what is used, `registry`
-//! refuses what would be too much. The rules are those of upstream's evaluators (`pkg/quota/v1`).
+//! The use of resources that quotas limit: which objects a quota looks at, and how much each takes. What is
+//! special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota` writes what is used,
+//! `registry` refuses what would be too much. The rules are those of upstream's evaluators (`pkg/quota/v1`).
 
 use crate::resource::quantity::{canonical, nano};
 use opdev_object::meta;
@@ -18,20 +18,20 @@ const COUNT: &str = "count/";
 pub(crate) struct Evaluator {
     /// Its objects are counted by the bare name of the resource, too.
     pub(crate) counted: bool,
-    /// Whether its objects use this name, beside those that count them.
+    /// Returns true if its objects use this name, beside those that count them.
     pub(crate) uses: fn(&str) -> bool,
     /// What an object uses of such a name, in billionths.
     pub(crate) used: fn(&str, &Value) -> i128,
-    /// Whether an object uses nothing any more, but its place among all that are there.
+    /// Returns true if an object uses nothing any more, but its place among all that are there.
     pub(crate) is_over: fn(&Value) -> bool,
-    /// Whether an object is in a scope.
+    /// Returns true if an object is in a scope.
     pub(crate) in_scope: fn(&Scope<'_>, &Value) -> bool,
     /// What a new object does not say although a quota limits it.
     pub(crate) unsaid: fn(&Value, &Value) -> Option<String>,
 }
 
 impl Evaluator {
-    /// What holds for most kinds: their objects can be counted, and are in no scope.
+    /// Rules for most kinds: their objects can be counted, and are in no scope.
     pub(crate) const COMMON: Evaluator = Evaluator {
         counted: false,
         uses: |_| false,
@@ -54,7 +54,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Whether one of the names is as the scope wants it; none at all are as one that is absent.
+    /// Returns true if one of the names is as the scope wants it; none at all are as one that is absent.
     pub(crate) fn selects(&self, names: &BTreeSet<&str>) -> bool {
         let listed = |name: &&str| self.values.iter().any(|value| value == *name);
         match self.operator {
@@ -75,7 +75,7 @@ pub(crate) struct Consumer<'a> {
 }
 
 impl Consumer<'_> {
-    /// Whether objects of the resource use `name` of a quota.
+    /// Returns true if objects of the resource use `name` of a quota.
     pub(crate) fn uses(&self, name: &str) -> bool {
         match name.strip_prefix(COUNT) {
             Some(counted) => match counted.split_once('.') {
@@ -99,7 +99,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Whether a quota looks at an object at all: its scopes.
+    /// Returns true if a quota looks at an object at all: its scopes.
     pub(crate) fn covers(&self, quota: &Value, object: &Value) -> bool {
         let scopes = items(quota, "/spec/scopes").iter().filter_map(Value::as_str);
         let plain = scopes.map(|name| Scope { name, operator: "Exists", values: &[] });
@@ -111,7 +111,8 @@ impl Consumer<'_> {
         plain.chain(selected).all(|scope| (self.evaluator.in_scope)(&scope, object))
     }
 
-    /// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by name.
+    /// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by
+    /// name.
     pub(crate) fn refusal(
         &self,
         quota: &Value,
@@ -195,8 +196,8 @@ pub(crate) fn printed(billionths: i128, like: &str) -> String {
     plain()
 }
 
-/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives the objects
-/// of a resource in the quota's namespace.
+/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives
+/// the objects of a resource in the quota's namespace.
 pub(crate) fn usage(
     quota: &Value,
     kinds: &(impl Iterator<Item = Consumer<'static>> + Clone),

@@ -14,7 +14,8 @@ thread_local! {
     static RANDOM: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; POOL], used: POOL }) };
 }
 
-/// Bytes nobody can foretell. Zeros where the system has no randomness: names then collide and are tried again.
+/// Bytes nobody can predict. Zeros where the system has no randomness: names then collide and are tried
+/// again.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     const { assert!(N <= POOL) };
     RANDOM.with_borrow_mut(|pool| {

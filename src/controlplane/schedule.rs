@@ -1,5 +1,5 @@
-//! Schedules of cron jobs: five fields, a name such as `@daily`, or `@every 1h`. Says what is wrong with one and when it
-//! comes next, as robfig/cron does; nothing runs here.
+//! Schedules of cron jobs: five fields, a name such as `@daily`, or `@every 1h`. Says what is wrong with one
+//! and when it comes next, as robfig/cron does; nothing runs here.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -75,7 +75,7 @@ pub(crate) enum ScheduleError {
     Range { part: String, problem: RangeProblem },
 }
 
-/// What is wrong with a range such as `1-5/2`.
+/// The error of a range such as `1-5/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RangeProblem {
     Hyphens,
@@ -132,7 +132,7 @@ impl fmt::Display for RangeProblem {
     }
 }
 
-/// What is wrong with a schedule.
+/// The error of a schedule.
 pub(crate) fn check(text: &str) -> Result<(), ScheduleError> {
     Schedule::parse(text).map(|_| ())
 }
@@ -172,8 +172,8 @@ impl Schedule {
         Ok(Schedule { rule: Rule::Fields(fields), zone })
     }
 
-    /// The first time after another one, in the zone of the text, else in `zone`. `None` where there is none within five
-    /// years.
+    /// The first time after another one, in the zone of the text, else in `zone`. `None` where there is none
+    /// within five years.
     pub(crate) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let zone = self.zone.as_ref().unwrap_or(zone);
         match &self.rule {
@@ -220,7 +220,7 @@ fn following(fields: &[Field; 5], at: DateTime) -> Option<DateTime> {
     None
 }
 
-/// Whether a date is one of the days: both fields where one of them is any day, else either.
+/// Returns true if a date is one of the days: both fields where one of them is any day, else either.
 fn allows(days: &Field, weekdays: &Field, date: Date) -> bool {
     let (day, weekday) = (days.has(date.day()), weekdays.has(date.weekday().to_sunday_zero_offset()));
     if days.any || weekdays.any { day && weekday } else { day || weekday }

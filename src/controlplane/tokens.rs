@@ -1,5 +1,5 @@
-//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first start and
-//! kept by its store. Never opens a socket; who asks hands in what there is to see.
+//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first
+//! start and kept by its store. Never opens a socket; who asks hands in what there is to see.
 
 use crate::contract::View;
 use crate::identity::{CREDENTIAL, User, service_account_name};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
-/// Who issues the tokens, and the audience of those that this server takes.
+/// The issuer of the tokens, and the audience of those that this server takes.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 /// The issuer of tokens that lie in Secrets, as since Kubernetes 1.0.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Tokens {
 pub(crate) struct Wanted<'a> {
     /// The ServiceAccount it is for.
     pub(crate) account: &'a Value,
-    /// Who is to take it.
+    /// The audiences that are to take it.
     pub(crate) audiences: &'a [String],
     /// Seconds it is good for.
     pub(crate) seconds: i64,
@@ -167,7 +167,8 @@ impl Tokens {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Who a token is for, and the audiences it has in common with those asked for (none: this server's own).
+    /// The user that a token is for, and the audiences it has in common with those asked for (none: this
+    /// server's own).
     pub(crate) fn user(
         &self,
         view: &dyn View,

@@ -1,4 +1,4 @@
-//! Which Kubernetes version this server is, and by which name it says so.
+//! The Kubernetes version of this server, and the name by which it says so.
 
 /// The Kubernetes minor whose schemas and texts this server has.
 pub(crate) const MINOR: &str = "36";

@@ -1,7 +1,8 @@
-//! Finds workers of the async runtime that do not come back, and says what they are busy with. `blocking` keeps workers
-//! from waiting; what is left are faults: a lock that is never released, a loop that never ends.
-//! A thread of its own looks at what every worker said that it is doing. It counts its own looks and reads no clock, so
-//! a process that was stopped for a while, or a machine that slept, is not taken for a fault.
+//! Finds workers of the async runtime that do not come back, and says what they are busy with. `blocking`
+//! keeps workers from waiting; what is left are faults: a lock that is never released, a loop that never
+//! ends. A thread of its own looks at what every worker said that it is doing. It counts its own looks and
+//! reads no clock, so a process that was stopped for a while, or a machine that slept, is not taken for a
+//! fault.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -15,7 +16,8 @@ use tokio::runtime::Handle;
 const PERIOD: Duration = Duration::from_millis(250);
 /// Time between two looks otherwise: each wakes the workers, and most of the day nothing happens.
 const CALM: Duration = Duration::from_secs(1);
-/// After so many looks without progress something is stuck: two seconds, and up to one until the first of them.
+/// After so many looks without progress something is stuck: two seconds, and up to one until the first of
+/// them.
 const LOOKS: u32 = 8;
 /// How many looks later it may turn out in what the workers are stuck that take nothing up.
 const LATER: u32 = 4;
@@ -120,7 +122,8 @@ impl Drop for Watchdog {
 }
 
 impl Watchdog {
-    /// Watches all workers of this process, and whether those of this runtime take up work. Findings are logged.
+    /// Watches all workers of this process, and whether those of this runtime take up work. Findings are
+    /// logged.
     ///
     /// # Errors
     /// Where the system starts no thread.
@@ -148,7 +151,7 @@ fn pause(time: Duration) {
     thread::park_timeout(time);
 }
 
-/// Whether a runtime takes up what it is given.
+/// A sign that a runtime takes up the tasks it is given.
 struct Pulse {
     runtime: Handle,
     /// Beats that were asked for.
@@ -181,13 +184,13 @@ impl Pulse {
 struct Looks<T> {
     seen: Vec<Seen>,
     pulse: Pulse,
-    /// Whether it was told that no worker takes anything up.
+    /// True if it was told that no worker takes anything up.
     silent: bool,
     tell: T,
 }
 
 impl<T: Fn(Finding)> Looks<T> {
-    /// Whether something may be stuck.
+    /// Returns true if something may be stuck.
     fn look(&mut self) -> bool {
         let mut suspicious = false;
         self.take_in();
@@ -224,7 +227,7 @@ impl<T: Fn(Finding)> Looks<T> {
         }
     }
 
-    /// Whether a beat that was asked for has not come.
+    /// Returns true if a beat that was asked for has not come.
     fn feel(&mut self) -> bool {
         let missed = self.pulse.missed();
         if missed == 0 && self.silent {

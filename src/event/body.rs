@@ -1,5 +1,6 @@
-//! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of their text,
-//! and of ten thousand objects few are looked at. The texts are packed: objects of a kind say much the same.
+//! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of
+//! their text, and of ten thousand objects few are looked at. The texts are packed: objects of a kind say
+//! much the same.
 
 use opdev_object::pack::{ByKind, Kept};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,7 +14,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 /// Shorter texts stay as they are.
 const SHORTEST: usize = 256;
 
-/// What the texts of each kind are compared with, and how texts are told apart without reading them.
+/// The dictionaries that the texts of each kind are compared with, and how texts are told apart without
+/// reading them.
 static PACKING: LazyLock<(ByKind, RandomState)> =
     LazyLock::new(|| (ByKind::new(SHORTEST), RandomState::new()));
 
@@ -35,7 +37,7 @@ struct Inner {
     hash: u64,
     /// Stays for as long as this version of the object does.
     value: OnceLock<Value>,
-    /// What the text was made of, for whoever looks first.
+    /// The tree that the text was made of, for the first look.
     first: Mutex<Option<Box<Value>>>,
 }
 
@@ -95,7 +97,7 @@ impl Body {
         self.0.value.get_or_init(|| self.parsed())
     }
 
-    /// Whether two hold the same text; that two differ is told without reading either.
+    /// Returns true if two hold the same text; that two differ is told without reading either.
     pub fn same(&self, other: &Body) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.bytes() == other.bytes())
     }

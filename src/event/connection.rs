@@ -35,22 +35,22 @@ pub struct ProtectionChanged {
 pub struct ConnectionChanged {
     /// When.
     pub at: Timestamp,
-    /// What opdev waits for; nothing where all is well again.
+    /// The trouble that opdev waits for; nothing where all is well again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
 }
 
-/// What keeps the API server from answering.
+/// The trouble that keeps the API server from answering.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
-    /// What sort it is.
+    /// The sort.
     pub kind: TroubleKind,
     /// Since when.
     pub since: Timestamp,
-    /// What and why.
+    /// The failure, and why.
     pub why: String,
-    /// What to do.
+    /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Until opdev tries again.
@@ -58,7 +58,7 @@ pub struct Trouble {
     pub retry: Option<Duration>,
 }
 
-/// What sort of trouble.
+/// The sort of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TroubleKind {
@@ -75,7 +75,7 @@ pub enum TroubleKind {
 }
 
 impl TroubleKind {
-    /// Whether the API server answers all the same, only later.
+    /// Returns true if the API server answers all the same, only later.
     #[must_use]
     pub fn still_answers(self) -> bool {
         match self {
@@ -96,7 +96,7 @@ pub struct DeployedCopy {
     /// How many it had before opdev froze it; nothing where it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<i64>,
-    /// What gave it away.
+    /// The signs that gave it away.
     pub why: Vec<String>,
 }
 

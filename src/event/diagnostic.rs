@@ -1,4 +1,4 @@
-//! What is wrong with a file of the project, and where.
+//! Errors of a file of the project, with their places.
 
 use opdev_object::meta::Gvk;
 use serde::{Deserialize, Serialize};
@@ -37,12 +37,12 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What is wrong with a file, where, why, and what to do.
+/// An error in a file: its place, its reason, and its fix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// How bad.
     pub severity: Severity,
-    /// What and why.
+    /// The error, and why.
     pub message: String,
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Diagnostic {
     /// The lines around the place with a marker, already masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
-    /// What to do.
+    /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The kind it belongs to, where it belongs to one.

@@ -1,5 +1,5 @@
-//! What the user writes or looks at before it is written to the cluster: a file in the editor, a change to confirm.
-//! The file's text is in the file only; changes are masked.
+//! Text that the user writes or looks at before it is written to the cluster: a file in the editor, a change
+//! to confirm. The file's text is in the file only; changes are masked.
 
 use super::ObjectChange;
 use jiff::Timestamp;
@@ -11,11 +11,11 @@ pub type DraftId = u64;
 /// A draft and how far it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Which.
+    /// The draft.
     pub id: DraftId,
     /// When it got this far.
     pub at: Timestamp,
-    /// What it is about, such as `edit Memcached default/web`.
+    /// The subject, such as `edit Memcached default/web`.
     pub about: String,
     /// How far it is.
     #[serde(flatten)]
@@ -39,19 +39,19 @@ pub enum DraftStage {
     Closed,
 }
 
-/// What would be written.
+/// The writes that would be made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
-    /// What changes, as the API server's dry run says.
+    /// The changes, as the API server's dry run says.
     pub changes: Vec<ObjectChange>,
     /// The API server's warnings.
     pub warnings: Vec<String>,
-    /// What one should know before: what is lost, what others have changed meanwhile.
+    /// Notes to read before: data that is lost, changes that others have made meanwhile.
     pub notes: Vec<String>,
     /// Why it cannot be written as it is.
     pub problem: Option<String>,
-    /// Whether its text can be opened in the editor once more.
+    /// True if its text can be opened in the editor once more.
     pub editable: bool,
 }
 
@@ -59,11 +59,11 @@ pub struct Review {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Undoable {
-    /// Which; newer ones have larger numbers.
+    /// Its number; newer drafts have larger ones.
     pub id: u64,
     /// When it was done.
     pub at: Timestamp,
-    /// What was done, such as `scale Memcached default/web to 5`.
+    /// The action, such as `scale Memcached default/web to 5`.
     pub what: String,
     /// Why it cannot be undone, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
-//! Evidence of one reconcile: what it was woken by, read, wrote and was refused, by object and path. Findings are judged
-//! by it. Bodies are left out: a value is a hash, and a short text that is masked. It is handed over once and never kept.
+//! Evidence of one reconcile: what it was woken by, read, wrote and was refused, by object and path. Findings
+//! are judged by it. Bodies are left out: a value is a hash, and a short text that is masked. It is handed
+//! over once and never kept.
 
 use super::{Cause, Place, TraceLevel};
 use jiff::Timestamp;
@@ -131,7 +132,8 @@ pub struct WriteFact {
     pub tied: bool,
     /// The generation afterwards.
     pub generation: i64,
-    /// True if its condition Ready or Available is true afterwards, for the newest generation, and was not before.
+    /// True if its condition Ready or Available is true afterwards, for the newest generation, and was not
+    /// before.
     pub became_ready: bool,
     /// The field manager that wrote, where it is known.
     pub manager: String,
@@ -172,7 +174,8 @@ pub struct FieldFact {
     pub sent: bool,
     /// The manager that had written the value before, where that was another one.
     pub other: String,
-    /// True if the value written is the one that this reconcile had read, and another client has changed it since.
+    /// True if the value written is the one that this reconcile had read, and another client has changed it
+    /// since.
     pub carried: bool,
 }
 

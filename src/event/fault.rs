@@ -1,5 +1,6 @@
-//! Faults on request in the calls of the operator's own program: which calls, and what happens to them. A rule is one line
-//! of words, such as `conflict update podsets/status times=1`, on the command line and in the palette.
+//! Faults on request in the calls of the operator's own program: which calls, and what happens to them. A
+//! rule is one line of words, such as `conflict update podsets/status times=1`, on the command line and in
+//! the palette.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What happens to a call, or to the events of watches.
+/// The fault of a call, or of the events of watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The call waits so long.
@@ -22,7 +23,8 @@ pub enum Fault {
     ResetBefore,
     /// The connection ends after it is done: the answer is lost.
     ResetAfter,
-    /// Watches get no events for so long, or until the rule is taken away; then all of them. The program's cache is stale.
+    /// Watches get no events for so long, or until the rule is taken away; then all of them. The program's
+    /// cache is stale.
     Hold(Option<Duration>),
     /// Watches end at once, again and again for so long.
     Cut(Duration),
@@ -31,7 +33,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether it concerns watches rather than calls.
+    /// Returns true if it concerns watches rather than calls.
     pub fn is_of_watches(self) -> bool {
         match self {
             Fault::Hold(_) | Fault::Cut(_) | Fault::Expire(_) => true,
@@ -65,7 +67,7 @@ pub enum RuleError {
     TakesNoValue {
         /// The fault.
         fault: String,
-        /// What stands behind it.
+        /// The value behind it.
         value: String,
     },
     /// A value is no time, or one that is too short or too long.
@@ -137,7 +139,7 @@ impl std::error::Error for RuleError {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FaultRule {
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
     /// The Kubernetes verb, such as `update`; `write` means every call that is no read.
     pub verb: String,

@@ -1,5 +1,5 @@
-//! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones that
-//! wait for the user's word. Plain data; `inner_loop` decides, the screen shows.
+//! The impact of a saved type file or reconciler on the objects in the cluster: facts before and after, and
+//! changes that need the user's answer. Plain data; `inner_loop` decides, the screen shows.
 
 use super::{Place, ShadowObject, millis};
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ pub struct Finding {
     pub weight: Weight,
     /// The field, such as `.spec.size`; empty for the type as a whole.
     pub field: String,
-    /// What changes and what that means.
+    /// The change and its meaning.
     pub message: String,
     /// The line that says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,11 +40,11 @@ pub struct Finding {
 /// An object that a change would hurt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hurt {
-    /// Which object.
+    /// The object.
     pub object: ObjectRef,
     /// Its field; empty for the object as a whole.
     pub field: String,
-    /// What happens to it.
+    /// The outcome for it.
     pub message: String,
 }
 
@@ -60,11 +60,11 @@ pub struct TypeChanged {
     pub name: String,
     /// The kind it defines.
     pub kind: Gvk,
-    /// Whether the API server did not have it before.
+    /// True if the API server did not have it before.
     pub created: bool,
     /// The files that led to it; empty at start.
     pub files: Vec<String>,
-    /// What changed, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// Objects that it breaks or takes data from.
     pub objects: Vec<Hurt>,
@@ -73,15 +73,15 @@ pub struct TypeChanged {
     pub took: Duration,
 }
 
-/// What a held change is a change of.
+/// The part of a project whose change is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HeldChange {
-    /// Of a type: the CRD waits.
+    /// A type waits: its CRD is not applied yet.
     Type,
-    /// Of a reconciler: the older one keeps running.
+    /// A reconciler waits: the older one keeps running.
     Reconciler,
-    /// Of a chart, where saved charts are held: the older one keeps serving.
+    /// A chart waits, where saved charts are held: the older one keeps running.
     Chart,
 }
 
@@ -93,7 +93,7 @@ pub struct Held {
     pub at: Timestamp,
     /// Names it in requests and in `Released`: a newer change has another one.
     pub id: String,
-    /// What it is a change of.
+    /// The part of the project that changes.
     pub change: HeldChange,
     /// The kind it belongs to.
     pub kind: Gvk,
@@ -101,7 +101,7 @@ pub struct Held {
     pub files: Vec<String>,
     /// Why it waits, in one sentence.
     pub why: String,
-    /// What changes, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// The objects it would hurt, as many as are worth naming.
     pub objects: Vec<Hurt>,
@@ -126,13 +126,14 @@ pub enum Verdict {
 pub struct Released {
     /// When.
     pub at: Timestamp,
-    /// Which.
+    /// Its id.
     pub id: String,
     /// How.
     pub verdict: Verdict,
 }
 
-/// A saved reconciler, or a saved chart that is held, ran on every known object without side effects, before it took over.
+/// A saved reconciler, or a saved chart that is held, ran on every known object without side effects, before
+/// it took over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowRun {
@@ -142,18 +143,18 @@ pub struct ShadowRun {
     pub kind: Gvk,
     /// The files that led to it.
     pub files: Vec<String>,
-    /// What it would do to each object that it would treat otherwise than it is now.
+    /// The effect on each object that it would treat in another way than now.
     pub objects: Vec<ShadowObject>,
     /// On how many objects it ran.
     pub ran: u32,
-    /// What came of it.
+    /// The outcome.
     pub decision: ShadowDecision,
     /// How long it took.
     #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
 }
 
-/// What came of a shadow run.
+/// The outcome of a shadow run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShadowDecision {

@@ -18,14 +18,15 @@ pub struct ServedKind {
     pub singular: String,
     /// The short names, such as `po`.
     pub short_names: Vec<String>,
-    /// Whether its objects are in namespaces.
+    /// True if its objects are in namespaces.
     pub namespaced: bool,
-    /// Whether its objects can be watched.
+    /// True if its objects can be watched.
     pub watched: bool,
 }
 
 impl ServedKind {
-    /// The plural name with the group, as it stands in the name of a CRD: `deployments.apps`. Without a group it is the plural.
+    /// The plural name with the group, as it stands in the name of a CRD: `deployments.apps`. Without a group
+    /// it is the plural.
     pub fn full_name(&self) -> String {
         match self.gvk.group.as_str() {
             "" => self.plural.clone(),
@@ -33,8 +34,8 @@ impl ServedKind {
         }
     }
 
-    /// Whether a word means this kind: its plural, singular, kind or short name, each alone or with the group (or the
-    /// beginning of it) behind a dot. Case is left aside.
+    /// Returns true if a word means this kind: its plural, singular, kind or short name, each alone or with
+    /// the group (or the beginning of it) behind a dot. Case is left aside.
     pub fn is_called(&self, word: &str) -> bool {
         let names = || {
             let own = [&self.plural, &self.singular, &self.gvk.kind];
@@ -55,7 +56,7 @@ impl ServedKind {
     }
 }
 
-/// Which table is shown.
+/// The table that is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TableQuery {
@@ -70,7 +71,7 @@ pub struct TableQuery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindTable {
-    /// What was asked for.
+    /// The request.
     pub query: TableQuery,
     /// When it was read or has changed.
     pub at: Timestamp,
@@ -86,12 +87,12 @@ pub struct KindTable {
     pub rows: Vec<Arc<TableRow>>,
     /// How many objects are still to be read; 0 once the list is complete.
     pub missing: u64,
-    /// Whether the list was read to its end.
+    /// True if the list was read to its end.
     pub complete: bool,
     /// Why there is no table, or why it does not follow the objects any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What to know about what is listed.
+    /// A note about the listed objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -102,9 +103,9 @@ pub struct KindTable {
 pub struct TableColumn {
     /// Its heading.
     pub name: String,
-    /// Whether it shows only where there is room, as with `kubectl get -o wide`.
+    /// True if it shows only where there is room, as with `kubectl get -o wide`.
     pub wide: bool,
-    /// Whether numbers stand in it.
+    /// True if numbers stand in it.
     pub number: bool,
 }
 

@@ -3,7 +3,7 @@
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 
-/// What to do before opdev ends.
+/// The last action before opdev ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnExit {
@@ -16,7 +16,7 @@ pub enum OnExit {
     Release,
 }
 
-/// Who asks opdev to stop.
+/// The person or program that asks opdev to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Asker {
@@ -51,7 +51,7 @@ impl std::fmt::Display for Destination {
 /// How far leaving is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaving {
-    /// What is done.
+    /// The action.
     pub how: OnExit,
     /// How many custom resources it concerns.
     pub total: u32,

@@ -1,6 +1,7 @@
 //! Everything that can happen (`Event`, facts in the past tense) and everything one can ask for (`Request`).
-//! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
-//! Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests out.
+//! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here
+//! (`mask`). Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests
+//! out.
 
 mod body;
 mod connection;
@@ -71,12 +72,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
-    /// opdev is connected and about to serve its first sources. Another one says that it works on another cluster from
-    /// now on, and that all told before was about the one it left.
+    /// opdev is connected and about to serve its first sources. Another one says that it works on another
+    /// cluster from now on, and that all told before was about the one it left.
     Started(Arc<Started>),
     /// A new numbered set of sources serves from now on.
     SourcesChanged(Arc<SourcesChanged>),
-    /// Files changed, but what they hold cannot be used; the last good sources keep serving.
+    /// Files changed, but what they hold cannot be used; the last working version keeps running.
     ReloadFailed(ReloadFailed),
     /// Every reconcile that a reload led to has ended.
     ReloadSettled(ReloadSettled),
@@ -90,22 +91,23 @@ pub enum Event {
     Released(Released),
     /// Saved charts wait for the user's word from now on, or go live at once again.
     HoldChanged {
-        /// Whether they wait.
+        /// True if they wait.
         on: bool,
     },
-    /// Which faults the calls of the operator's own program get on request, all of them; empty where none.
+    /// The faults that the calls of the operator's own program get on request, all of them; empty where none.
     Disturbed {
         /// Those that still can hit something.
         rules: Vec<FaultRule>,
     },
-    /// The project wants something that the user has to allow; nothing of its files is used before the answer.
+    /// The project wants something that the user has to allow; nothing of its files is used before the
+    /// answer.
     TrustAsked(Arc<TrustAsked>),
     /// The user has answered what the project wants, or its files do not want it any more.
     TrustAnswered(Arc<TrustAnswered>),
     /// An object as it is now.
     ObjectSeen(ObjectSeen),
-    /// Objects that belong to no custom resource of the project; of these nothing is known but their keys. One that was
-    /// seen before, as `ObjectSeen`, belongs to none any more.
+    /// Objects that belong to no custom resource of the project; of these nothing is known but their keys.
+    /// One that was seen before, as `ObjectSeen`, belongs to none any more.
     UnrelatedSeen(UnrelatedSeen),
     /// An object is gone.
     ObjectGone(ObjectGone),
@@ -119,11 +121,11 @@ pub enum Event {
     LoopFound(Arc<LoopFound>),
     /// Something is wrong with the operator.
     FindingOpened(Arc<RuleFinding>),
-    /// What is wrong was seen again, or more is known of it: all of it, at most once a second.
+    /// A finding was seen again, or more is known of it: all of it, at most once a second.
     FindingCounted(Arc<RuleFinding>),
-    /// What was wrong is so no more.
+    /// A finding is fixed.
     FindingClosed(Arc<RuleFinding>),
-    /// What is paused, all of it; empty where nothing is.
+    /// The paused objects and kinds, all of them; empty where there are none.
     PausesChanged {
         /// Kinds first, then objects.
         paused: Vec<Paused>,
@@ -147,7 +149,8 @@ pub enum Event {
     Leaving(Leaving),
     /// The files and folders that a typed path may lead to.
     PathsListed(Paths),
-    /// The files of the project that an editor may open: charts, types, scripts, samples and whatever else there is.
+    /// The files of the project that an editor may open: charts, types, scripts, samples and whatever else
+    /// there is.
     FilesListed {
         /// Relative to the project's root, by name.
         files: Arc<[String]>,
@@ -166,7 +169,7 @@ pub enum Event {
     },
     /// The object of the table's selected row, whole.
     RowRead(ObjectSeen),
-    /// What can be undone, all of it, newest first.
+    /// Everything that can be undone, newest first.
     UndoChanged {
         /// One for each deed.
         entries: Vec<Undoable>,
@@ -181,7 +184,8 @@ pub enum Event {
     ConnectionChanged(ConnectionChanged),
     /// Copies of the operator that run on the cluster came, went, or were frozen.
     CopiesChanged(Arc<CopiesChanged>),
-    /// What the roles of the operator's ServiceAccount lack, all that is known of it; empty where nothing is.
+    /// Rules that the roles of the operator's ServiceAccount lack, as far as they are known; empty where it
+    /// lacks none.
     RulesMissing {
         /// One for each resource, in the order they were met.
         missing: Vec<MissingRule>,
@@ -197,7 +201,7 @@ pub enum Event {
     },
 }
 
-/// What opdev runs, and where.
+/// The project that opdev runs, and where.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
@@ -207,11 +211,11 @@ pub struct Started {
     pub project: String,
     /// The project's root folder.
     pub root: String,
-    /// What is behind the client.
+    /// The cluster behind the client.
     pub cluster: Cluster,
     /// The namespace that objects without one go to.
     pub namespace: String,
-    /// Whether objects of all namespaces are shown and reconciled.
+    /// True if objects of all namespaces are shown and reconciled.
     pub all_namespaces: bool,
     /// The ServiceAccount that the operator's calls go out as; `None` where they go out as the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,12 +225,13 @@ pub struct Started {
     pub contexts: Vec<String>,
     /// A kubeconfig that reaches the same API server, for kubectl beside opdev.
     pub kubeconfig: Option<String>,
-    /// Variables for programs that the user starts from the screen: kubectl and the like use the cluster that opdev uses.
+    /// Variables for programs that the user starts from the screen: kubectl and the like use the cluster that
+    /// opdev uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<(String, String)>,
     /// The log file.
     pub log_file: Option<String>,
-    /// What becomes of custom resources at the end, where the user has said so.
+    /// The outcome for custom resources at the end, where the user has said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exit: Option<OnExit>,
     /// From process start, or from the wish to go there, to a ready API.
@@ -240,20 +245,20 @@ pub struct Started {
 pub struct Cluster {
     /// The context's name, or `embedded`.
     pub name: String,
-    /// Whether it is the embedded control plane.
+    /// True if it is the embedded control plane.
     pub embedded: bool,
     /// The version it reports, such as `v1.36.0`.
     pub version: String,
     /// Its address.
     pub server: String,
-    /// Whether writes are held back until the user confirms the context.
+    /// True if writes are held back until the user confirms the context.
     pub read_only: bool,
     /// How far it is protected from opdev.
     pub protection: Protection,
-    /// What makes it clearly local, or what makes opdev careful; empty for the embedded control plane.
+    /// The marks that make it clearly local, or make opdev careful; empty for the embedded control plane.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub marks: String,
-    /// Whether the server's certificate goes unchecked, as the kubeconfig says.
+    /// True if the server's certificate goes unchecked, as the kubeconfig says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
 }
@@ -277,7 +282,7 @@ impl Sample {
         match (all.iter().any(other), all.iter().any(alike)) {
             (false, _) => gvk.kind.clone(),
             (true, true) => format!("{} {}", gvk.kind, gvk.version),
-            // The same kind and version of two groups.
+            // One kind and version may be in two groups.
             (true, false) => format!("{} {}", gvk.kind, gvk.api_version()),
         }
     }
@@ -287,11 +292,12 @@ impl Sample {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindStatus {
-    /// Which kind.
+    /// The kind.
     pub gvk: Gvk,
     /// Plural resource name; empty while the API server does not serve the kind.
     pub plural: String,
-    /// The chart or reconciler that feeds it, relative to the project's root; the file with its type where none does.
+    /// The chart or reconciler that feeds it, relative to the project's root; the file with its type where
+    /// none does.
     pub source: String,
     /// Where an object says how many replicas it wants, such as `.spec.size`; empty where nobody has said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -299,7 +305,7 @@ pub struct KindStatus {
     /// The columns that its CRD asks to be printed, beside name and age.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<PrinterColumn>,
-    /// Whether it is served, served from an older good version, or not at all.
+    /// Its health: served, served from an older good version, or not at all.
     pub health: KindHealth,
 }
 
@@ -311,7 +317,7 @@ pub struct PrinterColumn {
     pub name: String,
     /// The JSON path of what stands in it.
     pub path: String,
-    /// Whether it is a time, to be printed as an age.
+    /// True if it is a time, to be printed as an age.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub date: bool,
 }
@@ -322,14 +328,14 @@ pub struct PrinterColumn {
 pub enum KindHealth {
     /// The newest files serve.
     Serving,
-    /// The newest files are broken; the last good ones serve.
+    /// The newest files are broken; the last working ones serve.
     Stale {
-        /// What is broken.
+        /// The error.
         problem: Diagnostic,
     },
     /// There has been no good version yet.
     Disabled {
-        /// What is broken.
+        /// The error.
         problem: Diagnostic,
     },
     /// The operator's own program reconciles its objects.
@@ -354,7 +360,7 @@ pub struct SourcesChanged {
     pub sources: u64,
     /// The files that led to it, relative to the project's root; empty at start.
     pub files: Vec<String>,
-    /// Whether these files were removed.
+    /// True if these files were removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// Every kind with its health.
@@ -375,9 +381,9 @@ pub struct ReloadFailed {
     pub at: Timestamp,
     /// The files that changed.
     pub files: Vec<String>,
-    /// What is wrong with them.
+    /// Their errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether it was the build of the operator's own program that failed: the last good program goes on.
+    /// True if it was the build of the operator's own program that failed: the last working program goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub build: bool,
     /// The program whose build failed, in words; empty where it was no build.
@@ -414,7 +420,7 @@ pub struct ObjectSeen {
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,
-    /// Whether only its metadata was read, and `object` has nothing else.
+    /// True if only its metadata was read, and `object` has nothing else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metadata_only: bool,
     /// The object itself.
@@ -448,7 +454,7 @@ pub struct UnrelatedSeen {
     /// Their kind.
     #[serde(flatten)]
     pub gvk: Gvk,
-    /// Which objects.
+    /// The objects.
     pub objects: Vec<UnrelatedObject>,
 }
 
@@ -527,9 +533,9 @@ pub struct Notice {
     pub at: Timestamp,
     /// How bad.
     pub level: Level,
-    /// What and why.
+    /// The error, and why.
     pub message: String,
-    /// What to do.
+    /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The object it is about.
@@ -540,22 +546,22 @@ pub struct Notice {
 /// Files and folders for a typed path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paths {
-    /// What was typed.
+    /// The typed text.
     pub typed: String,
-    /// What it may lead to; folders end with a slash.
+    /// The paths that it may lead to; folders end with a slash.
     pub found: Vec<String>,
 }
 
 /// A request is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestStarted {
-    /// Which.
+    /// The request.
     pub id: RequestId,
     /// When.
     pub at: Timestamp,
     /// In words, such as `apply samples/memcached.yaml`.
     pub what: String,
-    /// Whether it goes on until it is cancelled, as a program that runs beside the screen does.
+    /// True if it goes on until it is cancelled, as a program that runs beside the screen does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
 }
@@ -563,7 +569,7 @@ pub struct RequestStarted {
 /// A request has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestFinished {
-    /// Which.
+    /// The request.
     pub id: RequestId,
     /// When.
     pub at: Timestamp,

@@ -22,7 +22,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Ok(Duration::from_micros((millis * 1000.0).round() as u64))
 }
 
-/// The same for a duration that may be missing.
+/// Milliseconds of a duration that may be missing.
 pub(super) mod maybe {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::time::Duration;

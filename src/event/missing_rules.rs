@@ -1,4 +1,4 @@
-//! What the operator's roles lack, where it runs as its ServiceAccount.
+//! Rules that the operator's roles lack, where it runs as its ServiceAccount.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
-//! What a project wants opdev to do beyond rendering charts and applying them to a local cluster. Each wish is asked
-//! about once. Plain data: `project/trust` collects what is wanted, asks and remembers.
+//! Actions that a project wants of opdev beyond rendering charts and applying them to a local cluster. Each
+//! wish is asked about once. Plain data: `project/trust` collects what is wanted, asks and remembers.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One thing that a project's files want and that the user has to allow first. Its fields are exactly what the files say:
-/// a change of any of them is another permission, and is asked about anew.
+/// One thing that a project's files want and that the user has to allow first. Its fields are exactly what
+/// the files say: a change of any of them is another permission, and is asked about anew.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "permission", rename_all = "camelCase")]
 pub enum Permission {
@@ -19,7 +19,8 @@ pub enum Permission {
         /// The host, as `allow.hosts` has it.
         host: String,
     },
-    /// The embedded control plane sends objects to a host, as a webhook of a chart, of a script or of a file wants.
+    /// The embedded control plane sends objects to a host, as a webhook of a chart, of a script or of a file
+    /// wants.
     CallHost {
         /// The host, without a port.
         host: String,
@@ -33,7 +34,8 @@ pub enum Permission {
         /// The value that it becomes a part of.
         key: String,
     },
-    /// A file is applied at every start, without a key being pressed, while reconcilers may run programs or reach hosts.
+    /// A file is applied at every start, without a key being pressed, while reconcilers may run programs or
+    /// reach hosts.
     ApplyOnStart {
         /// The file, as `applyOnStart` has it.
         file: String,
@@ -42,7 +44,7 @@ pub enum Permission {
     StartOperator {
         /// Its words, with the variables that are set for it before them.
         program: String,
-        /// What builds it; empty where nothing does.
+        /// The command that builds it; empty where there is none.
         build: String,
         /// The folder in which both run.
         folder: String,
@@ -65,7 +67,7 @@ impl Permission {
     }
 }
 
-/// What it lets opdev do, in words that follow "the project wants to".
+/// The allowed action, in words that follow "the project wants to".
 impl std::fmt::Display for Permission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -98,7 +100,8 @@ impl std::fmt::Display for Permission {
     }
 }
 
-/// The project wants something that the user was not asked about yet. What its files hold is not used before the answer.
+/// The project wants something that the user was not asked about yet. What its files hold is not used before
+/// the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustAsked {
@@ -132,6 +135,6 @@ pub struct TrustAnswered {
     pub at: Timestamp,
     /// The answer.
     pub answer: TrustAnswer,
-    /// What it was about.
+    /// The permissions it was about.
     pub permissions: Vec<Permission>,
 }

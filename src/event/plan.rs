@@ -1,5 +1,6 @@
-//! What a reconcile would do to one object, told before it is done: by a plan, a shadow run, or a chart that is held.
-//! Plain data; the operator foresees it, `cli/print` and the screen show it.
+//! The plan of a reconcile for one object, told before anything is done: by `opdev plan`, by a dry run of a
+//! script, or for a chart that is held. Plain data; the operator foresees it, `cli/print` and the screen show
+//! it.
 
 use super::reconcile::changes;
 use super::{Diagnostic, Finding, Hurt, ObjectChange};
@@ -7,16 +8,16 @@ use opdev_object::diff::Change;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
-/// What a reconciler would do to one object.
+/// The plan of a reconciler for one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowObject {
-    /// Which.
+    /// The object.
     pub object: ObjectRef,
-    /// What would become of the release of its chart.
+    /// The plan for the release of its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseAhead>,
-    /// What would be written to its children, in the order in which it would be done; hooks are apart.
+    /// Writes to its children, in the order in which they would be made; hooks are apart.
     pub children: Vec<ObjectChange>,
     /// Hooks that would run, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,24 +28,24 @@ pub struct ShadowObject {
     /// Why the reconcile would fail: what a program threw, or what the API server would refuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Diagnostic>,
-    /// What the API server could not be asked about, and why. These changes are computed.
+    /// Changes that the API server could not be asked about, and why. These are computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsure: Vec<String>,
 }
 
 impl ShadowObject {
-    /// Whether a reconcile would change nothing and would not fail.
+    /// Returns true if a reconcile would change nothing and would not fail.
     pub fn is_nothing(&self) -> bool {
         let ShadowObject { object: _, release, children, hooks, status, problem, unsure: _ } = self;
         release.is_none() && children.is_empty() && hooks.is_empty() && status.is_empty() && problem.is_none()
     }
 }
 
-/// What would become of a release.
+/// The plan for a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseAhead {
-    /// What would be done.
+    /// The actions that would be taken.
     pub step: StepAhead,
     /// The revision that is deployed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub struct ReleaseAhead {
     pub files: Vec<String>,
 }
 
-/// What would be done to a release.
+/// The actions that would be taken for a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StepAhead {
@@ -79,11 +80,11 @@ pub enum StepAhead {
 pub struct HookAhead {
     /// When, such as `pre-upgrade`.
     pub event: String,
-    /// What is created.
+    /// The object that is created.
     pub object: ObjectRef,
 }
 
-/// What reconciles with the files as they are would do to everything that is there.
+/// The plan for all objects, with the files as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -99,14 +100,14 @@ pub struct Plan {
     pub unchanged: Vec<ObjectRef>,
     /// The objects about which nothing can be told.
     pub skipped: Vec<Skipped>,
-    /// What is wrong with the project's files.
+    /// Errors of the project's files.
     pub problems: Vec<Diagnostic>,
 }
 
 /// An object about which nothing can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Which; without a name it stands for all of its kind.
+    /// The object; without a name it stands for all of its kind.
     pub object: ObjectRef,
     /// Why.
     pub why: String,
@@ -119,9 +120,9 @@ pub struct TypeAhead {
     pub name: String,
     /// The kind it defines.
     pub kind: Gvk,
-    /// Whether the API server does not have it yet.
+    /// True if the API server does not have it yet.
     pub created: bool,
-    /// What changes, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// The objects it would hurt.
     pub objects: Vec<Hurt>,
@@ -131,12 +132,12 @@ pub struct TypeAhead {
 }
 
 impl Plan {
-    /// Whether anything would be changed.
+    /// Returns true if anything would be changed.
     pub fn changes(&self) -> bool {
         !self.types.is_empty() || self.objects.iter().any(|object| !object.is_nothing())
     }
 
-    /// Whether something would fail, or the files are broken.
+    /// Returns true if something would fail, or the files are broken.
     pub fn fails(&self) -> bool {
         let failing = |object: &ShadowObject| object.problem.is_some();
         !self.problems.is_empty() || self.objects.iter().any(failing)

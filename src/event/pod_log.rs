@@ -19,7 +19,7 @@ pub struct LogSource {
     pub container: String,
     /// How often it was restarted.
     pub restarts: u64,
-    /// Whether the log is that of its last run before the newest restart.
+    /// True if the log is that of its last run before the newest restart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub previous: bool,
 }
@@ -45,7 +45,7 @@ pub struct PodLog {
     /// Whose they are.
     #[serde(flatten)]
     pub source: LogSource,
-    /// Whether the log begins anew: what was told of it before is told again.
+    /// True if the log begins anew: what was told of it before is told again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// The lines, the oldest first.
@@ -61,6 +61,6 @@ pub struct PodLog {
 pub struct PodLine {
     /// When it was written, by the clock of its node.
     pub at: Timestamp,
-    /// What it says.
+    /// The text.
     pub text: String,
 }

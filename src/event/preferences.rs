@@ -1,11 +1,11 @@
-//! What the settings say about the terminal: keys, colours, mouse. Words only, with their places; what they mean
-//! is known where keys and colours are.
+//! Settings of the terminal: keys, colours, mouse. Words only, with their places; what they mean is known
+//! where keys and colours are.
 
 use super::{Diagnostic, Place, UserCommand};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What the user's `config.yaml` and the project's `opdev.yaml` say about the terminal.
+/// Settings of the terminal in the user's `config.yaml` and the project's `opdev.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preferences {
@@ -16,14 +16,14 @@ pub struct Preferences {
     /// The theme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<ThemeChoice>,
-    /// Whether signs and lines are ASCII letters; where nobody says so, the locale decides.
+    /// True if signs and lines are ASCII letters; where nobody says so, the locale decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ascii: Option<bool>,
-    /// Whether the mouse selects and scrolls.
+    /// True if the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
-    /// Whether places in files are links of the terminal; where nobody says so, they are on terminals that are known to
-    /// understand links.
+    /// True if places in files are links of the terminal; where nobody says so, they are on terminals that
+    /// are known to understand links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<bool>,
     /// Where the borders between the panes stood last, as far as the user has moved them.
@@ -36,8 +36,8 @@ pub struct Preferences {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Where the user moved the borders between the panes: thousandths of the width, or of the height, of all panes.
-/// Nothing leaves a border where what it shows asks for it.
+/// Where the user moved the borders between the panes: thousandths of the width, or of the height, of all
+/// panes. Nothing leaves a border where what it shows asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Borders {
@@ -76,7 +76,7 @@ pub struct ThemeChoice {
     pub name: String,
     /// Where it says so.
     pub place: Place,
-    /// Whether the user's own file says so, rather than the project's.
+    /// True if the user's own file says so, rather than the project's.
     pub own: bool,
     /// The user's theme file of that name, where there is one: its path and what it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

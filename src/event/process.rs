@@ -35,7 +35,7 @@ pub enum BuildState {
         #[serde(with = "millis", rename = "tookMs")]
         took: Duration,
     },
-    /// It failed; `Event::ReloadFailed` has the diagnostics. The last good program goes on.
+    /// It failed; `Event::ReloadFailed` has the diagnostics. The last working program goes on.
     #[serde(rename_all = "camelCase")]
     Broken {
         /// From its start to its end.
@@ -44,8 +44,8 @@ pub enum BuildState {
     },
 }
 
-/// A program of the operator's own as it is now. The newest event of each program counts; those before it say nothing any
-/// more.
+/// A program of the operator's own as it is now. The newest event of each program counts; those before it say
+/// nothing any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessChanged {
@@ -55,14 +55,14 @@ pub struct ProcessChanged {
     pub program: String,
     /// How often it was started, this start included.
     pub starts: u64,
-    /// Whether it runs.
+    /// The state of the program.
     pub state: ProcessState,
     /// How much opdev sees of its reconciles; nothing but log lines where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<TraceLevel>,
 }
 
-/// Whether a program runs.
+/// The state of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum ProcessState {
@@ -112,13 +112,13 @@ pub struct ProcessExit {
     /// How long it ran.
     #[serde(with = "millis", rename = "ranMs")]
     pub ran: Duration,
-    /// What it said last that sounds like a reason, such as the line of a panic.
+    /// Its last line that sounds like a reason, such as that of a panic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The place in the project that a panic names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// What to do about it, where opdev knows.
+    /// The hint on it, where opdev knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -1,5 +1,9 @@
-//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What tells of
-//! one cluster passes a gate, so that nothing of a cluster that was left comes through once another one is worked on.
+//! The problem: a cluster that was left still has tasks that end later. Their last events would show objects
+//! of one cluster on the screen of another.
+//!
+//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What
+//! tells of one cluster passes a gate, so that nothing of a cluster that was left comes through once another
+//! one is worked on.
 
 use crate::{Event, LogLine};
 use std::collections::VecDeque;
@@ -15,7 +19,7 @@ pub struct EventSink {
     gate: Option<Arc<Mutex<Gate>>>,
 }
 
-/// Whether events of one cluster get through.
+/// The gate that events of one cluster pass.
 #[derive(Debug)]
 enum Gate {
     /// Not yet: they wait.
@@ -69,7 +73,7 @@ impl EventSink {
         }
     }
 
-    /// Whether so many events wait that more of them should be small.
+    /// Returns true if so many events wait that more of them should be small.
     pub fn is_behind(&self) -> bool {
         const MANY: usize = 64;
         let held = |gate: &Arc<Mutex<Gate>>| {
@@ -115,7 +119,7 @@ impl EventSink {
 pub struct ReconcileSink {
     /// Where they are told of.
     pub events: EventSink,
-    /// Who numbers them.
+    /// The counter that numbers them.
     pub numbers: ReconcileNumbers,
 }
 

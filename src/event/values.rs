@@ -29,13 +29,13 @@ pub struct EffectiveValue {
     pub path: String,
     /// The value as JSON in one line.
     pub value: String,
-    /// Who gives it.
+    /// The source of the value.
     pub from: ValueFrom,
     /// The place in words: `charts/web/values.yaml:12`, `custom resource`.
     pub origin: String,
 }
 
-/// Who gives a value.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ValueFrom {

@@ -108,7 +108,7 @@ fn detail(path: &str) -> u8 {
     }
 }
 
-/// Whether a field of a pod's status tells of its containers, one of them or all.
+/// Returns true if a field of a pod's status tells of its containers, one of them or all.
 fn is_of_containers(status: &str) -> bool {
     let field = status.split(['[', '.']).next().unwrap_or(status);
     matches!(field, "containerStatuses" | "initContainerStatuses" | "ephemeralContainerStatuses")
@@ -153,7 +153,8 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
             if *own_write {
                 text.insert_str(0, "operator's own write: ");
             } else if let Some(by) = by.as_deref().filter(|by| !by.is_empty()) {
-                // Of a custom resource opdev writes the status alone, but for what a key of the user asks for.
+                // opdev writes only the status of a custom resource; every other write was asked for by a key
+                // of the user.
                 let by = if by == "opdev" && *relation == Relation::Primary { "you" } else { by };
                 text.push_str(&format!(" ({by})"));
             }
@@ -180,13 +181,14 @@ pub fn cause(of: &Cause) -> String {
     cause_with(of, 2)
 }
 
-/// Whether a cause is only the echo of our own write.
+/// Returns true if a cause is only the echo of our own write.
 pub fn is_echo(cause: &Cause) -> bool {
     matches!(cause.kind, CauseKind::Watch { own_write: true, .. })
 }
 
-/// Where a cause stands beside others: first what somebody did to the custom resource itself or to its sources, then
-/// what happened around it, last the echoes of own writes. So a short line still says what matters most.
+/// Where a cause stands beside others: first what somebody did to the custom resource itself or to its
+/// sources, then what happened around it, last the echoes of own writes. So a short line still says what
+/// matters most.
 fn rank(cause: &Cause) -> u8 {
     match &cause.kind {
         _ if is_echo(cause) => 2,
@@ -199,16 +201,16 @@ fn rank(cause: &Cause) -> u8 {
     }
 }
 
-/// The causes in the order of a person's questions: what was done to the object itself or to its sources, what
-/// happened around it, the echoes of own writes. Places in the list.
+/// The causes in the order of a person's questions: what was done to the object itself or to its sources,
+/// what happened around it, the echoes of own writes. Places in the list.
 pub fn in_order(of: &[Cause]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..of.len()).collect();
     order.sort_by_key(|at| rank(&of[*at]));
     order
 }
 
-/// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same change of
-/// several children, merged with a count.
+/// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same
+/// change of several children, merged with a count.
 pub fn causes(of: &[Cause]) -> String {
     causes_beside(of, "")
 }
@@ -218,7 +220,7 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
     causes_beside(of, &object.name)
 }
 
-/// The same of a reconcile. Of a program that tells nothing they are a guess.
+/// All causes of a reconcile in one short line. For a program that tells nothing they are a guess.
 pub fn causes_of_reconcile(reconcile: &Reconcile) -> String {
     let causes = causes_of(&reconcile.object, &reconcile.causes);
     if reconcile.is_guessed() { format!("probably {causes}") } else { causes }
@@ -252,7 +254,7 @@ fn watched(cause: &Cause) -> Option<&str> {
     }
 }
 
-/// What came of a reconcile, as one word.
+/// The outcome of a reconcile, as one word.
 pub fn outcome(of: Outcome) -> &'static str {
     match of {
         Outcome::Installed => "installed",
@@ -267,7 +269,8 @@ pub fn outcome(of: Outcome) -> &'static str {
     }
 }
 
-/// What came of a reconcile, as one word; a revision that a saved file was written into is told from a new one.
+/// The outcome of a reconcile, as one word; a revision that a saved file was written into is told from a new
+/// one.
 pub fn result(of: &Reconcile) -> &'static str {
     let rewritten = |change: &ReleaseChange| change.step == ReleaseStep::Rewritten;
     match of.outcome {
@@ -276,7 +279,7 @@ pub fn result(of: &Reconcile) -> &'static str {
     }
 }
 
-/// What came of a reconcile, with how much was written: `created 3`, `status only`, `nothing to do`.
+/// The outcome of a reconcile, with how much was written: `created 3`, `status only`, `nothing to do`.
 pub fn came_to(of: &Reconcile) -> String {
     let count = |action| of.objects.iter().filter(|change| change.action == action).count();
     let counts = [count(Action::Created), count(Action::Updated), count(Action::Deleted)];
@@ -296,7 +299,7 @@ pub fn came_to(of: &Reconcile) -> String {
     }
 }
 
-/// What became of a release, with the reason: `revision 2 of web: hook Job web-migrate changed`.
+/// The outcome for a release, with the reason: `revision 2 of web: hook Job web-migrate changed`.
 pub fn release(of: &ReleaseChange) -> String {
     let (name, revision) = (&of.name, of.revision);
     let what = match of.step {
@@ -310,7 +313,7 @@ pub fn release(of: &ReleaseChange) -> String {
     format!("{what}: {}", one_line(&of.why))
 }
 
-/// What was done to an object, as one word.
+/// The action on an object, as one word.
 pub fn action(of: Action) -> &'static str {
     match of {
         Action::Created => "created",
@@ -356,7 +359,7 @@ fn named(field: &str, message: &str) -> String {
     if field.is_empty() || message.contains(field) { message } else { format!("{field}: {message}") }
 }
 
-/// What a shadow run found: `3 objects, ~1 +2 -0`.
+/// The result of a dry run: `3 objects, ~1 +2 -0`.
 pub fn shadow(of: &ShadowRun) -> String {
     let children = || of.objects.iter().flat_map(|object| &object.children);
     let count = |action| children().filter(|change| change.action == action).count();
@@ -424,8 +427,9 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Text that a terminal prints as it is: control characters but line breaks, and characters that change the direction of
-/// the text or that are not seen, are escaped, as in `\u{202e}`. Names in a project's files are whatever somebody wrote.
+/// Text that a terminal prints as it is: control characters but line breaks, and characters that change the
+/// direction of the text or that are not seen, are escaped, as in `\u{202e}`. Names in a project's files are
+/// whatever somebody wrote.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -456,12 +460,12 @@ pub fn escaped_json(line: String) -> String {
     out
 }
 
-/// The same on one line: line breaks are escaped, too.
+/// Text with hidden characters and line breaks escaped, so that it stays on one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// What to say of a kind that the project does not have.
+/// The words about a kind that the project does not have.
 pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
     match opdev_object::spelling::nearest(wanted, kinds.iter().copied()) {
         Some(near) => format!("the project has no such kind; did you mean {near}?"),
@@ -470,7 +474,7 @@ pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
     }
 }
 
-/// Whether a character does something to the terminal or the text around it instead of being seen.
+/// Returns true if a character does something to the terminal or the text around it instead of being seen.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,6 +1,6 @@
-//! Finds loops in what reconciles tell: fights with somebody else over a field, and reconciles that ask for themselves and
-//! write each time. Pure: it sees finished reconciles and decides nothing. What programs do to their own children is
-//! stopped earlier, by the guard of `reconcile/program`.
+//! Finds loops in what reconciles tell: fights with somebody else over a field, and reconciles that ask for
+//! themselves and write each time. Pure: it sees finished reconciles and decides nothing. What programs do to
+//! their own children is stopped earlier, by the guard of `reconcile/program`.
 
 use jiff::Timestamp;
 use opdev_event::{
@@ -20,7 +20,8 @@ const SLOW: (usize, Duration) = (6, Duration::from_secs(120));
 const WAIT: Duration = Duration::from_secs(10);
 /// So many writing reconciles in a row that only the reconciles before asked for, in this time.
 const HOT: (usize, Duration) = (20, Duration::from_secs(15));
-/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to write.
+/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to
+/// write.
 const REPEATED: u32 = 3;
 /// How many fields are named, and how many rounds remembered.
 const NAMED: usize = 5;
@@ -47,13 +48,13 @@ struct Count<'r> {
     last: &'r Round,
 }
 
-/// What is known of one custom resource.
+/// The known facts about one custom resource.
 #[derive(Debug, Default)]
 struct LoopTrack {
     rounds: VecDeque<Round>,
     /// When the reconciles ended that only reconciles asked for, and that wrote.
     own: VecDeque<Timestamp>,
-    /// What was told already, and whether it was to be paused.
+    /// Fields that were told already, and whether their object was to be paused.
     told: BTreeMap<FieldKey, bool>,
     told_hot: bool,
     /// Reconciles in a row that upgraded without a reason.
@@ -125,7 +126,7 @@ impl Loops {
         track
             .hot(reconcile, own_only, &written)
             .or_else(|| track.upgrades(reconcile, &written))
-            // What a reconciler asks itself for is judged above, by how often it does.
+            // A reconcile that asks for itself is judged above, by how often it does.
             .or_else(|| if own_only { None } else { track.repairs(reconcile, &written, &others) })
     }
 
@@ -294,7 +295,7 @@ fn age(now: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
 
-/// What a reconcile made of a field.
+/// The value that a reconcile made of a field.
 #[derive(Clone, Debug)]
 struct Ours {
     object: ObjectRef,
@@ -340,7 +341,7 @@ fn short(value: &Value) -> String {
     if line.len() < text.len() { format!("{line}…") } else { line }
 }
 
-/// What others wrote before the reconcile: the last writer and the last value of each field.
+/// Writes of others before the reconcile: the last writer and the last value of each field.
 fn others(reconcile: &Reconcile) -> BTreeMap<FieldKey, (Option<String>, Option<String>)> {
     let mut out = BTreeMap::new();
     for cause in &reconcile.causes {
@@ -364,7 +365,7 @@ fn others(reconcile: &Reconcile) -> BTreeMap<FieldKey, (Option<String>, Option<S
     out
 }
 
-/// Whether nobody but the reconciles before asked for it.
+/// Returns true if nobody but the reconciles before asked for it.
 fn own_only(reconcile: &Reconcile) -> bool {
     !reconcile.causes.is_empty()
         && reconcile.causes.iter().all(|cause| match &cause.kind {

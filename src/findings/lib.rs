@@ -120,8 +120,8 @@ impl Findings {
         events
     }
 
-    /// Custom resources that opdev should reconcile once to find out whether the operator missed a change, with the
-    /// controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
+    /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
+    /// with the controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
     pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
         if self.embedded && !self.stopping { self.table.unanswered() } else { Vec::new() }
     }

@@ -1,3 +1,6 @@
+//! The problem: a fault shows in hundreds of reconciles, disappears for a minute and comes back, and one
+//! fault causes others. The list must stay short and still, and say *fixed* only when it is true.
+//!
 //! The life of a finding: it is opened, counted and closed. A finding that explains another one takes it in.
 
 use super::rule::{Key, Told};

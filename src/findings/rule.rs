@@ -1,4 +1,5 @@
-//! A rule, and what it tells. Read `rules` for the rules themselves, `life` for what becomes of what they tell.
+//! A rule, and what it tells. Read `rules` for the rules themselves, `life` for what becomes of what they
+//! tell.
 
 use super::facts::Table;
 use jiff::Timestamp;
@@ -94,7 +95,8 @@ impl Told {
         self
     }
 
-    /// Finds the place in the code that shows it: of the refused call, or of the newest write of the field, or of its object.
+    /// Finds the place in the code that shows it: of the refused call, or of the newest write of the field,
+    /// or of its object.
     pub(super) fn place_in(&mut self, evidence: &Evidence) {
         if self.place.is_some() || self.reconcile != evidence.reconcile {
             return;

@@ -1,5 +1,5 @@
-//! What of a chart takes part in a release: aliases, tags and conditions of dependencies, then imported values.
-//! Works on a copy; the loaded chart stays as it is.
+//! The parts of a chart that take part in a release: aliases, tags and conditions of dependencies, then
+//! imported values. Works on a copy; the loaded chart stays as it is.
 
 use crate::chart::{Chart, Dependency};
 use crate::imports::Table;

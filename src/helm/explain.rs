@@ -195,7 +195,7 @@ impl Sources<'_> {
         if let Some(origin) = self.global(path).or_else(|| self.given(path)) {
             return Some(origin);
         }
-        // Of the charts above a value, the outermost one wins.
+        // The outermost of the charts above a value wins.
         let mut above = self.charts.iter().filter(|chart| path.starts_with(&chart.at));
         let own = |chart: &&Defaults| at(&chart.values, &path[chart.at.len()..]).is_some();
         let chart = above.find(own)?;

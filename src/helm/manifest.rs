@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Document {
     /// The template it comes from, such as `web/templates/deployment.yaml`.
     pub path: Arc<str>,
-    /// What it says.
+    /// The text.
     pub part: Arc<Part>,
 }
 
@@ -240,8 +240,8 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-/// The documents of a text as a Helm splits it, each with the line (from 0) it starts on. Since 4.2 the end of a document stays
-/// as it is, blank lines too.
+/// The documents of a text as a Helm splits it, each with the line (from 0) it starts on. Since 4.2 the end
+/// of a document stays as it is, blank lines too.
 pub fn split_for(text: &str, compat: Compat) -> Vec<(u32, &str)> {
     if compat == Compat::V4 { with_ends(text) } else { split(text) }
 }
@@ -314,7 +314,7 @@ pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, 
     Ok(arrange(parts.iter().map(|(path, parts)| (*path, parts.as_slice())), compat))
 }
 
-/// Whether a file is a chart's notes, which are no documents.
+/// Returns true if a file is a chart's notes, which are no documents.
 pub fn is_notes(path: &str) -> bool {
     path.ends_with("NOTES.txt")
 }

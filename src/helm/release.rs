@@ -51,7 +51,7 @@ impl Status {
         }
     }
 
-    /// Whether an operation is under way.
+    /// Returns true if an operation is under way.
     pub fn is_pending(self) -> bool {
         matches!(self, Status::PendingInstall | Status::PendingUpgrade | Status::PendingRollback)
     }

@@ -1,5 +1,5 @@
-//! Spreads work over the machine's cores where there is enough of it: reading files, parsing and running templates,
-//! reading documents. The result is the same.
+//! Spreads work over the machine's cores where there is enough of it: reading files, parsing and running
+//! templates, reading documents. The result is the same.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,8 +44,8 @@ fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl Fn() + Clone + Sen
     thread::yield_now();
 }
 
-/// Some schedulers, of virtual machines above all, let a new thread wait for the core of the one that started it, for
-/// milliseconds: longer than most charts take. Here it asks for another one by itself.
+/// Some schedulers, of virtual machines above all, let a new thread wait for the core of the one that started
+/// it, for milliseconds: longer than most charts take. Here it asks for another one by itself.
 #[cfg(target_os = "linux")]
 mod placing {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -95,7 +95,8 @@ pub(crate) fn for_each<T: Sync>(items: &[T], bytes: usize, work: impl Fn(&T) + S
     beside(|| items.iter().collect(), |item: &&T| work(item), || ());
 }
 
-/// Does something else while other threads list items and begin with a piece of work for each, then helps them.
+/// Does something else while other threads list items and begin with a piece of work for each, then helps
+/// them.
 pub(crate) fn beside<T: Send + Sync, R>(
     items: impl Fn() -> Vec<T> + Sync,
     work: impl Fn(&T) + Sync,
@@ -116,8 +117,9 @@ pub(crate) fn beside<T: Send + Sync, R>(
     (made, listed.into_inner().unwrap_or_default())
 }
 
-/// Does a piece of work for each item that `make` gives with about how many bytes it comes to: on other threads while
-/// more are made, once there is enough of it; else on this one afterwards. What comes of it is in no order.
+/// Does a piece of work for each item that `make` gives with about how many bytes it comes to: on other
+/// threads while more are made, once there is enough of it; else on this one afterwards. What comes of it is
+/// in no order.
 pub(crate) fn while_made<T: Send, R: Send, M>(
     work: impl Fn(T) -> R + Sync,
     make: impl FnOnce(&mut dyn FnMut(T, usize)) -> M,
@@ -186,8 +188,8 @@ impl<T, R> Line<T, R> {
         self.changed.notify_all();
     }
 
-    /// Works until there are no more. To wait for the lock of a line can take longer than some items, so several are
-    /// taken at a time.
+    /// Works until there are no more. To wait for the lock of a line can take longer than some items, so
+    /// several are taken at a time.
     fn take(&self, work: &impl Fn(T) -> R) {
         let mut done = Vec::new();
         loop {

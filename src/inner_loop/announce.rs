@@ -1,4 +1,4 @@
-//! What is told first when a cluster is worked on: warnings about settings, and how far the cluster is protected.
+//! The first notices about a cluster: warnings about settings, and how far the cluster is protected.
 
 use opdev_cluster::Connection;
 use opdev_event::sink::EventSink;
@@ -55,7 +55,8 @@ pub(super) async fn announce(project: &Project, connection: &Connection, events:
     }
 }
 
-/// What another tool could not read in the project's `PROJECT`: opdev and newer releases of kubebuilder can.
+/// Entries that another tool could not read in the project's `PROJECT`: opdev and newer releases of
+/// kubebuilder can.
 fn for_other_tools(project: &Project) -> Vec<String> {
     let text = small_text(&project.root.join("PROJECT")).unwrap_or_default();
     opdev_scaffold::unreadable_for_operator_sdk(&text)

@@ -1,6 +1,10 @@
-//! The one owner of `State`: drains the event channel, reduces, hands out snapshots, and passes every event on
-//! to the journal and to whoever prints. Nothing else may change the state. What is wrong with the operator follows from
-//! the same events (`findings`), and is passed on like any other.
+//! The problem: the screen, the journal, the printer and the findings must agree on what happened, although
+//! events come from many tasks and the screen may be slow. So there is one order, one owner, and snapshots
+//! for everybody else.
+//!
+//! The one owner of `State`: drains the event channel, reduces, hands out snapshots, and passes every event
+//! on to the journal and to whoever prints. Nothing else may change the state. What is wrong with the
+//! operator follows from the same events (`findings`), and is passed on like any other.
 
 use jiff::Timestamp;
 use opdev_event::{Event, Request, RequestId};
@@ -92,8 +96,8 @@ async fn wait(events: &mut mpsc::Receiver<Event>, batch: &mut Vec<Event>, due: O
     }
 }
 
-/// Starts the task that owns the state, which is empty but for its limits. Its end, also by a panic, fires `shutdown`: without it nobody would hear
-/// of anything any more.
+/// Starts the task that owns the state, which is empty but for its limits. Its end, also by a panic, fires
+/// `shutdown`: without it nobody would hear of anything any more.
 pub fn start(
     state: State,
     mut events: mpsc::Receiver<Event>,

@@ -1,6 +1,6 @@
-//! The shadow run of a saved reconciler: the operator tries it on every known object, and what it would do decides
-//! whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one that would change
-//! anything waits. Writes nothing.
+//! The shadow run of a saved reconciler: the operator tries it on every known object, and what it would do
+//! decides whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one
+//! that would change anything waits. Writes nothing.
 
 use jiff::Timestamp;
 use opdev_event::{
@@ -21,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// More objects than these are counted, not named.
 const NAMED: usize = 10;
 
-/// What came of a shadow run.
+/// The outcome of a shadow run.
 pub(crate) struct Verdict {
     pub(crate) run: ShadowRun,
     /// Why the new program does not take over.
     pub(crate) problem: Option<Diagnostic>,
-    /// What the user is asked.
+    /// The question to the user.
     pub(crate) held: Option<Held>,
 }
 
@@ -122,7 +122,8 @@ pub(crate) async fn hold(
     Verdict { run, problem: Some(problem), held: Some(held) }
 }
 
-/// What the first reconciles of a program have shown, which its shadow run did not: the API server refuses its writes.
+/// The refusals of the first reconciles of a program, which its dry run did not meet: the API server refuses
+/// its writes.
 pub(crate) fn refused_live(object: &ObjectRef, problem: &Diagnostic, files: &[String]) -> ShadowRun {
     ShadowRun {
         at: Timestamp::now(),
@@ -163,7 +164,7 @@ fn reason_to_wait(found: &Shadowed) -> Option<String> {
     Some(format!("{what}{unknown}{}", fails.unwrap_or_default()))
 }
 
-/// What would be done, deletions first.
+/// The actions that would be taken, deletions first.
 fn hurts(objects: &[ShadowObject]) -> Vec<Hurt> {
     let mut all = Vec::new();
     for parent in objects {
@@ -213,7 +214,7 @@ fn refused(mut problem: Diagnostic, path: &str) -> Diagnostic {
     problem
 }
 
-/// What the new program would delete and the running one would not.
+/// Deletions that the new program would make and the running one would not.
 fn new_deletions(new: &Shadowed, old: &Shadowed) -> Vec<Hurt> {
     let old: Vec<ObjectKey> = old.deletions().map(ObjectRef::key).collect();
     let mut found = Vec::new();

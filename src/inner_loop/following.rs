@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 /// How often the watching of files begins anew after a bug, each time after a longer pause.
 const RESTARTS: u32 = 5;
 
-/// Follows the files of the project until `shutdown`. Where that trips over a bug it begins anew, with the sources that serve.
+/// Follows the files of the project until `shutdown`. Where that trips over a bug it begins anew, with the
+/// sources that serve.
 pub(super) async fn follow_files(
     mut reloader: Reloader,
     mut first: (files::Memory, Option<Loaded>),

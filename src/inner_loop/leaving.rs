@@ -1,5 +1,8 @@
-//! The way out of a cluster, for good or to another one: what was chosen for the custom resources is done, everything
-//! stops, frozen copies of the operator get their replicas back.
+//! The problem: leaving takes time: finalizers need the operator that is about to stop, and a cluster may
+//! have stopped answering. A second wish to leave must be heard meanwhile.
+//!
+//! The way out of a cluster, for good or to another one: what was chosen for the custom resources is done,
+//! everything stops, frozen copies of the operator get their replicas back.
 
 use super::{Opened, Opening, PATIENCE, Running};
 use anyhow::{Context as _, Result};
@@ -66,9 +69,9 @@ impl Running {
         result.map(|()| next)
     }
 
-    /// Does what was chosen for the custom resources. Whoever asks once more leaves the rest as it is; where a signal
-    /// was the first to ask, nobody may be there to do so, and it takes a minute at most. False where opdev is to stop,
-    /// whatever was asked for first.
+    /// Does what was chosen for the custom resources. Whoever asks once more leaves the rest as it is; where
+    /// a signal was the first to ask, nobody may be there to do so, and it takes a minute at most. False
+    /// where opdev is to stop, whatever was asked for first.
     async fn leave(
         &mut self,
         how: OnExit,

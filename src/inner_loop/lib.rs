@@ -1,6 +1,7 @@
 //! How everything is wired: files → sources → operator → API server, and the user's requests beside them.
-//! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
-//! `opening` is the way to a cluster, `switch` from one to another, `leaving` the way out.
+//! Knows every room below it and no terminal. Read this file first, then `reload`, then
+//! `operator/manager.rs`. `opening` is the way to a cluster, `switch` from one to another, `leaving` the way
+//! out.
 
 mod announce;
 pub mod bus;
@@ -63,27 +64,27 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What to run.
+/// The command to run.
 pub struct Input {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// How the operator runs; namespace and read-only are filled in here.
     pub operator: Settings,
-    /// Whether objects of all namespaces are reconciled; `None` leaves it to the cluster's kind.
+    /// True if objects of all namespaces are reconciled; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
     /// The only kinds to reconcile; empty means all.
     pub only: Vec<String>,
-    /// Whether to poll files rather than to listen to the kernel.
+    /// True to poll files rather than to listen to the kernel.
     pub poll: bool,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     pub hold: bool,
-    /// Which faults the calls of the operator's own program get from the start.
+    /// The faults that the calls of the operator's own program get from the start.
     pub disturb: Vec<FaultRule>,
-    /// Which calls are hit by chance.
+    /// The calls that are hit by chance.
     pub disturb_seed: u64,
     /// Where a debugger of the operator's own Go program waits for an editor.
     pub debug: Option<String>,
@@ -95,9 +96,9 @@ pub struct Input {
     pub began: Instant,
     /// Where facts go.
     pub events: EventSink,
-    /// What the user asks for.
+    /// The user's request.
     pub requests: mpsc::Receiver<(RequestId, Request)>,
-    /// What becomes of custom resources at the end, where the user has said so.
+    /// The outcome for custom resources at the end, where the user has said so.
     pub on_exit: Option<OnExit>,
     /// Fires when opdev is to stop.
     pub shutdown: CancellationToken,
@@ -110,7 +111,7 @@ pub struct Input {
 pub async fn run(mut input: Input) -> Result<()> {
     let programs = Programs::of(&input.project).debugged(input.debug.clone());
     let options = files::options(&input.project, &input.only, programs.reconcile());
-    // What the user asks for reaches whoever works right now.
+    // Requests of the user reach the inner loop that works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
     let mut reading = read(&input, &options, &programs);
@@ -144,7 +145,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         let Some((opening, next)) = next? else { return Ok(()) };
         (opened, asked) = (next, Some(opening));
         reading = read(&input, &options, &programs);
-        // What was asked for was about the cluster that was left, but for the wish to stop.
+        // Requests were about the cluster that was left, but for the wish to stop.
         while let Ok((_, request)) = requests.try_recv() {
             match request {
                 Request::Session(SessionRequest::Quit { .. } | SessionRequest::Leave { .. }) => {
@@ -212,10 +213,10 @@ struct Running {
     programs: start::Handles,
     /// The only namespace that is reconciled.
     scope: Option<String>,
-    /// What becomes of custom resources; nothing where the cluster goes with opdev.
+    /// The outcome for custom resources; nothing where the cluster goes with opdev.
     on_exit: Option<OnExit>,
     apply_on_start: Vec<(RequestId, (String, Option<Permission>))>,
-    /// Whether CRDs are tried again that failed for a moment.
+    /// True if CRDs are tried again that failed for a moment.
     crds_awaited: watch::Receiver<bool>,
     /// The cluster that is worked on, as it was chosen, and the way to another one.
     here: Choice,
@@ -226,7 +227,7 @@ struct Running {
     awake: watch::Sender<u64>,
 }
 
-/// What is read only while somebody looks at it.
+/// Objects that are read only while somebody looks at them.
 fn looked_at(
     opened: &Opened,
     scope: &Option<String>,
@@ -291,7 +292,7 @@ impl Running {
             hold: input.hold,
         };
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
-        // Of its own: who leaves may need it to answer finalizers.
+        // The operator has a token of its own: leaving may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
         let (identity, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
@@ -425,7 +426,7 @@ impl Running {
             let handler = Requests { at_start: true, ..self.handler.clone() };
             let mut awaited = self.crds_awaited.clone();
             let applying = async move {
-                // Who is gone keeps nobody waiting.
+                // A listener that is gone keeps nobody waiting.
                 let _ = awaited.wait_for(|waits| !waits).await;
                 handler.carry_out(id, ObjectTask::Apply { path }.into()).await;
             };
@@ -436,7 +437,7 @@ impl Running {
     /// Tasks run beside each other; each is announced and answered by events.
     async fn dispatch(&self, id: RequestId, task: Task) {
         if let Task::Sources(SourcesTask::Reload) = task {
-            // What was refused for want of a right is tried again, too.
+            // Watches that were refused for want of a right are tried again, too.
             self.awake.send_modify(|count| *count += 1);
             let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
         }
@@ -514,7 +515,7 @@ fn sync_roles(
     roles.run(operator, reload.quiet(), input.poll || reload.poll)
 }
 
-/// Who carries out what the user asks for.
+/// The handler that carries out the user's requests.
 fn handler(
     input: &Input,
     Opened { connection, events, .. }: &Opened,
@@ -560,7 +561,7 @@ fn handler(
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What runs, and where.
+/// The project that runs, and where.
 fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_namespaces: bool) -> Started {
     let project = &input.project;
     let own = connection.kubeconfig.as_deref();

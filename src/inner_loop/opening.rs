@@ -1,5 +1,9 @@
-//! The way to a cluster: it is opened first, and nobody is told of it before it is worked on. While opdev runs, another
-//! one is opened beside the one that is worked on, which is left only once the other one answers.
+//! The problem: another cluster may not answer, may be the wrong one, or may need a login. The one that is
+//! worked on must go on until the new one has answered.
+//!
+//! The way to a cluster: it is opened first, and nobody is told of it before it is worked on. While opdev
+//! runs, another one is opened beside the one that is worked on, which is left only once the other one
+//! answers.
 
 use super::Input;
 use crate::service_account::RoleSync;
@@ -104,7 +108,8 @@ impl Opening {
         Opening { id, what: format!("switch to {to}"), to, how, since, cancelled: false, work }
     }
 
-    /// Whether it can be dropped at any time. An embedded control plane holds files until it is closed.
+    /// Returns true if it can be dropped at any time. An embedded control plane holds files until it is
+    /// closed.
     pub(super) fn can_be_dropped(&self) -> bool {
         self.to != Destination::Embedded
     }

@@ -1,5 +1,9 @@
-//! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server, publish.
-//! One load at a time, the newest files win, and a broken edit never takes away what serves.
+//! The problem: files change while they are read, CRDs are applied, a question is open, or a reconcile runs;
+//! an editor may save five files for one change, and half of them may be broken. The objects must never see a
+//! mixture of two saves, and never lose the version that works.
+//!
+//! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server,
+//! publish. One load at a time, the newest files win, and a broken edit never takes away what serves.
 
 use super::dry_run;
 use anyhow::{Context as _, Result};
@@ -42,7 +46,7 @@ pub(crate) struct Reloader {
     pub(crate) project: Project,
     /// What the settings say about kinds.
     pub(crate) options: Arc<Options>,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub(crate) trust: Trust,
     /// What the operator's own programs need the user's word for.
     pub(crate) programs: Vec<Permission>,
@@ -50,21 +54,21 @@ pub(crate) struct Reloader {
     pub(crate) events: EventSink,
     /// CRDs are written unless it holds.
     pub(crate) read_only: ReadOnly,
-    /// Whether nothing that anybody could notice goes to the cluster without the user's word.
+    /// True if nothing that anybody could notice goes to the cluster without the user's word.
     pub(crate) cautious: bool,
     /// Where the newest set goes.
     pub(crate) publish: watch::Sender<Arc<Sources>>,
-    /// Whether CRDs are tried again that failed for a moment.
+    /// True if CRDs are tried again that failed for a moment.
     pub(crate) awaited: watch::Sender<bool>,
-    /// Who tries new programs.
+    /// The manager, which tries new programs.
     pub(crate) operator: mpsc::Sender<ManagerRequest>,
-    /// What the user asks for.
+    /// The user's request.
     pub(crate) asked: mpsc::Receiver<Ask>,
     /// Programs that have just taken over and whose writes the API server refuses.
     pub(crate) unfit: mpsc::Receiver<UnfitWrite>,
-    /// Whether to poll rather than listen.
+    /// True to poll rather than listen.
     pub(crate) poll: bool,
-    /// Whether saved charts wait for the user's word from the start.
+    /// True if saved charts wait for the user's word from the start.
     pub(crate) hold: bool,
 }
 
@@ -74,7 +78,7 @@ struct Memory {
     crds: Crds,
     /// When CRDs that failed for a moment are tried again.
     retry: Backoff,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     hold: bool,
     /// Reconcilers and charts that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
@@ -174,7 +178,8 @@ impl Reloader {
         }
     }
 
-    /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and came back.
+    /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and
+    /// came back.
     async fn rewatch(&self, watcher: &mut Watcher, renew: bool) {
         let set = files::watch_set(&self.project, &self.publish.borrow());
         let Err(error) = watcher.watch(&set, renew) else { return };
@@ -194,7 +199,7 @@ impl Reloader {
         self.events.emit(Event::Noticed(notice)).await;
     }
 
-    /// Whether a watched folder itself was touched.
+    /// Returns true if a watched folder itself was touched.
     fn moved(&self, batch: &Batch) -> bool {
         let set = files::watch_set(&self.project, &self.publish.borrow());
         let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
@@ -208,7 +213,7 @@ impl Reloader {
         })
     }
 
-    /// Whether the user has answered all that the project wants; asks where not.
+    /// Returns true if the user has answered all that the project wants; asks where not.
     async fn is_answered(&self, wanted: &[Permission]) -> bool {
         match self.trust.ask(wanted, &self.events).await {
             Ok(answered) => answered,
@@ -229,8 +234,8 @@ impl Reloader {
         let read =
             move |files: &mut files::Memory| read_with_wanted(&project, files, &options, programs, &names);
         let Some((read, wanted)) = self.beside(memory, read).await else { return };
-        // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the answer, what serves
-        // goes on serving.
+        // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the
+        // answer, what serves goes on serving.
         if !self.is_answered(&wanted).await {
             return;
         }
@@ -346,8 +351,8 @@ impl Reloader {
         Ok(format!("{named} of {} {what}", kind.kind))
     }
 
-    /// New programs, and charts where saved ones are held, are tried on every object before they take over. The types of
-    /// `retyped` changed just now.
+    /// New programs, and charts where saved ones are held, are tried on every object before they take over.
+    /// The types of `retyped` changed just now.
     async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String], retyped: &[Gvk]) {
         // Whatever waited has been replaced, or undone, by this load.
         let still = |kind: &Gvk| memory.files.loader.waits(kind);
@@ -402,8 +407,8 @@ impl Reloader {
         dry_run::run(&self.operator, trial, files, number).await
     }
 
-    /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried with the types
-    /// that they were written for; then the sources.
+    /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried
+    /// with the types that they were written for; then the sources.
     async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
         self.write_declarations(memory, &loaded.sources).await;
         let (mut stale, mut retyped) = (Vec::new(), Vec::new());
@@ -570,7 +575,8 @@ impl Reloader {
             }
             self.project.relative(path)
         };
-        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else is.
+        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else
+        // is.
         let (there, gone): (Vec<_>, Vec<_>) =
             batch.paths.iter().filter(|path| !path.is_dir()).partition(|path| path.exists());
         let files = if there.is_empty() { gone } else { there };

@@ -1,5 +1,5 @@
-//! Notices that the API server which comes back is not the one that went: a server that keeps its objects in memory
-//! starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
+//! Notices that the API server which comes back is not the one that went: a server that keeps its objects in
+//! memory starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
 
 use http::Method;
 use jiff::Timestamp;
@@ -13,12 +13,12 @@ use opdev_object::meta;
 use opdev_requests::reload_request::Ask;
 use tokio::sync::{mpsc, watch};
 
-/// Who looks.
+/// A look at a server that came back.
 pub(crate) struct Returned {
     client: Client,
     events: EventSink,
     read_only: ReadOnly,
-    /// Who installs the CRDs again.
+    /// The reloader, which installs the CRDs again.
     reloader: mpsc::Sender<Ask>,
     /// Changes when the API server answers again.
     awake: watch::Receiver<u64>,

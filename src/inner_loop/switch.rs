@@ -1,4 +1,5 @@
-//! From one cluster to another: what was asked for is answered once the other one is open, or why opdev stays.
+//! From one cluster to another: what was asked for is answered once the other one is open, or why opdev
+//! stays.
 
 use super::Running;
 use super::opening::{Opened, Opening};
@@ -39,7 +40,7 @@ impl Running {
         }
     }
 
-    /// What came of the wish to go elsewhere: the cluster to go to, unless this one stays.
+    /// The outcome of the wish to go elsewhere: the cluster to go to, unless this one stays.
     pub(super) async fn opened(&self, opening: Opening, end: Result<Opened>) -> Option<(Opening, Opened)> {
         let outcome = match end {
             Err(error) => {

@@ -1,4 +1,5 @@
-//! One build: what a folder's kustomization names is gathered, generated, changed, and at the end given its last names.
+//! One build: what a folder's kustomization names is gathered, generated, changed, and at the end given its
+//! last names.
 
 use crate::config::Config;
 use crate::crds;
@@ -82,8 +83,8 @@ pub fn build(files: &dyn Files, folder: &Path) -> Result<Built, Error> {
     Build::new(files, None).run(folder)
 }
 
-/// Builds what can be built: what cannot be read or changed is left out, and said. Files in which none of the kinds stands
-/// are not looked into.
+/// Builds what can be built: what cannot be read or changed is left out, and said. Files in which none of the
+/// kinds stands are not looked into.
 ///
 /// # Errors
 /// A folder without a kustomization that can be read, or a build that needs more than opdev lets it.

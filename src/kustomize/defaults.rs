@@ -1,5 +1,5 @@
-//! The field specs that kustomize has without being told: where labels and annotations go, and which fields hold names of
-//! other objects.
+//! The field specs that kustomize has without being told: where labels and annotations go, and which fields
+//! hold names of other objects.
 
 use crate::config::{Config, Referrers};
 use crate::fields::FieldSpec;
@@ -180,7 +180,7 @@ fn of_services() -> Vec<FieldSpec> {
     found
 }
 
-/// Which fields hold names of which kinds.
+/// Fields that hold names of other objects, with the kinds of those.
 fn name_references() -> Vec<Referrers> {
     let rbac = "rbac.authorization.k8s.io";
     let no_templates = ["PodTemplate", "ReplicaSet"];

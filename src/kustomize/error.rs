@@ -23,7 +23,7 @@ pub struct Error {
     pub file: PathBuf,
     /// Its line, counted from 1; 0 where none can be named.
     pub line: u32,
-    /// What is wrong.
+    /// The error.
     pub kind: Box<ErrorKind>,
     /// What the user can do.
     pub hint: Option<String>,
@@ -39,31 +39,31 @@ pub enum ErrorKind {
         key: String,
         /// The place in the list of the key, from 0.
         entry: Option<usize>,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// A field of an object cannot be changed.
     InField {
         /// The path of the field, its parts joined by `/`.
         path: String,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// An object cannot be changed.
     InObject {
         /// Kind, namespace and name of the object.
         object: String,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// A file is not YAML, or holds YAML that an object cannot.
     Yaml {
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A file is YAML of another form than is expected.
     Form {
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A build needs more than opdev lets it.
@@ -110,12 +110,12 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// The same, said of an object.
+    /// This error, said of an object.
     pub(crate) fn in_object(self, object: String) -> ErrorKind {
         ErrorKind::InObject { object, source: Box::new(self) }
     }
 
-    /// The same, said of a field.
+    /// This error, said of a field.
     pub(crate) fn in_field(self, path: &str) -> ErrorKind {
         ErrorKind::InField { path: path.to_owned(), source: Box::new(self) }
     }

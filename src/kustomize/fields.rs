@@ -1,5 +1,5 @@
-//! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A list on the way
-//! stands for all of its items.
+//! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A
+//! list on the way stands for all of its items.
 
 use crate::error::{ErrorKind, FieldError, Limit};
 use opdev_object::depth::MAX_LEVELS;
@@ -15,11 +15,11 @@ pub(crate) struct FieldSpec {
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) path: String,
-    /// Whether the place is made where it is missing.
+    /// True if the place is made where it is missing.
     pub(crate) create: bool,
 }
 
-/// Whether a kind is among those that `group`, `version` and `kind` select.
+/// Returns true if a kind is among those that `group`, `version` and `kind` select.
 pub(crate) fn selects(group: &str, version: &str, kind: &str, gvk: &Gvk) -> bool {
     let fits = |wanted: &str, is: &str| wanted.is_empty() || wanted == is;
     fits(group, &gvk.group) && fits(version, &gvk.version) && fits(kind, &gvk.kind)

@@ -11,7 +11,7 @@ pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustom
 pub trait Files {
     /// The place without links, `.` and `..`; `None` where there is nothing.
     fn real(&self, path: &Path) -> Option<PathBuf>;
-    /// Whether a real place is a folder.
+    /// Returns true if a real place is a folder.
     fn is_folder(&self, path: &Path) -> bool;
     /// The bytes of a file at a real place.
     ///
@@ -20,13 +20,14 @@ pub trait Files {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 }
 
-/// Whether an entry names something that would have to be fetched: a URL, or a repository.
+/// Returns true if an entry names something that would have to be fetched: a URL, or a repository.
 pub fn is_far(path: &str) -> bool {
     let starts = ["git@", "git::", "github.com/", "github.com:", "gitlab.com/", "bitbucket.org/"];
     path.contains("://") || path.contains("?ref=") || starts.iter().any(|start| path.starts_with(start))
 }
 
-/// A file that a kustomization in the folder `root` names. As kustomize does it, nothing outside of the folder is read.
+/// A file that a kustomization in the folder `root` names. As kustomize does it, nothing outside of the
+/// folder is read.
 pub(crate) fn load(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, Vec<u8>), FileError> {
     let path_of = || path.to_owned();
     if is_far(path) {
@@ -44,7 +45,7 @@ pub(crate) fn load(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBu
     Ok((real, bytes))
 }
 
-/// The same as text.
+/// A file that a kustomization names, as text.
 pub(crate) fn load_text(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, String), FileError> {
     let (real, bytes) = load(files, root, path)?;
     let text = String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })?;

@@ -1,5 +1,5 @@
-//! The file itself: its keys, with the lines they stand on. A key that kustomize does not know is an error, as is one that
-//! would fetch or run something.
+//! The file itself: its keys, with the lines they stand on. A key that kustomize does not know is an error,
+//! as is one that would fetch or run something.
 
 use crate::error::{Error, ErrorKind, KustomizationError};
 use crate::fields::FieldSpec;
@@ -60,7 +60,8 @@ pub(crate) struct Patch {
     pub(crate) options: BTreeMap<String, bool>,
 }
 
-/// Which objects are meant. In patches group, version, kind, name and namespace are anchored regular expressions.
+/// The objects that are meant. In patches group, version, kind, name and namespace are anchored regular
+/// expressions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Selector {
@@ -278,7 +279,8 @@ pub(crate) fn find(files: &dyn Files, root: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// Reads the kustomization of a real folder. With `left_out`, keys that cannot be built are left out and noted there.
+/// Reads the kustomization of a real folder. With `left_out`, keys that cannot be built are left out and
+/// noted there.
 pub(crate) fn read(files: &dyn Files, root: &Path, left_out: Option<&mut Vec<Error>>) -> Result<File, Error> {
     let path = find(files, root)?;
     let unreadable = |reason: String| Error::new(&path, 0, KustomizationError::Unreadable { reason });

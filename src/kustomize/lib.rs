@@ -1,6 +1,7 @@
 //! Kustomizations, built to the bytes that `kubectl kustomize` prints (kustomize 5.7).
-//! Pure: files come through `Files`. What kustomize would fetch or run (addresses, plugins, Helm charts) is refused with the
-//! field's name. Read `assemble` for the order of things, `merge` for patches, `references` for names that follow a prefix.
+//! Pure: files come through `Files`. What kustomize would fetch or run (addresses, plugins, Helm charts) is
+//! refused with the field's name. Read `assemble` for the order of things, `merge` for patches, `references`
+//! for names that follow a prefix.
 //!
 //! ```
 //! use opdev_kustomize::{ErrorKind, Files, KustomizationError, build};

@@ -1,5 +1,5 @@
-//! Strategic merge as kustomize does it, which is not the API server's: what a patch adds to a list comes first, `null`
-//! removes, `$patch` says `delete` or `replace`, and what has no schema is replaced as a whole.
+//! Strategic merge as kustomize does it, which is not the API server's: what a patch adds to a list comes
+//! first, `null` removes, `$patch` says `delete` or `replace`, and what has no schema is replaced as a whole.
 //! Lists whose items have keys are in `lists`.
 
 mod lists;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 const DIRECTIVE: &str = "$patch";
 
-/// What becomes of the value that is patched.
+/// The outcome for the value that is patched.
 enum Outcome {
     /// It has been changed in place.
     Kept,

@@ -1,7 +1,8 @@
 //! Beside `kubectl kustomize`: golden cases, the kustomizations of a folder, and those with random changes.
 //!
 //! `UPDATE_GOLDEN=1` with `OPDEV_ORACLES` asks kubectl for what the golden cases should give.
-//! `OPDEV_KUSTOMIZATIONS` names a folder with projects, such as those of kubebuilder's and the Operator SDK's test data:
+//! `OPDEV_KUSTOMIZATIONS` names a folder with projects, such as those of kubebuilder's and the Operator SDK's
+//! test data:
 //!
 //! ```text
 //! OPDEV_ORACLES=… OPDEV_KUSTOMIZATIONS=… cargo test --workspace --lib -- --ignored kubectl

@@ -1,5 +1,5 @@
-//! The order in which objects are printed: namespaces and CRDs first, webhook configurations last, unless `sortOptions` says
-//! otherwise.
+//! The order in which objects are printed: namespaces and CRDs first, webhook configurations last, unless
+//! `sortOptions` says otherwise.
 
 use crate::error::KustomizationError;
 use crate::kustomization::SortOptions;

@@ -1,4 +1,5 @@
-//! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or in line.
+//! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or
+//! in line.
 
 use crate::error::{Error, ErrorKind, ObjectError, PatchError};
 use crate::files::{Files, load_text};
@@ -181,7 +182,8 @@ fn only_target(resources: &[Resource], part: &Value) -> Result<usize, PatchError
     }
 }
 
-/// A patch for whatever a target selects: it has the kind's version, and labels and annotations that are text.
+/// A patch for whatever a target selects: it has the kind's version, and labels and annotations that are
+/// text.
 fn for_many(part: &Value, resource: &Resource) -> Value {
     let mut part = part.clone();
     for field in ["labels", "annotations"] {
@@ -246,7 +248,7 @@ fn drop_nothing(resources: &mut Vec<Resource>) {
     resources.retain(|resource| !resource.is_nothing());
 }
 
-/// The same objects, after their names may have changed.
+/// Finds the objects again after their names may have changed.
 fn again(resources: &mut Vec<Resource>) -> Result<(), ObjectError> {
     let all = std::mem::take(resources);
     all.into_iter().filter(|one| !one.is_nothing()).try_for_each(|one| append(resources, one))

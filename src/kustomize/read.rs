@@ -1,5 +1,6 @@
-//! Manifests as kustomize reads them: go-yaml v3 gives `yes` and `on` as text, dates as times, and refuses keys that are no
-//! text. `opdev_object::yaml` reads YAML 1.1, so what a plain scalar was is looked up in the text.
+//! Manifests as kustomize reads them: go-yaml v3 gives `yes` and `on` as text, dates as times, and refuses
+//! keys that are no text. `opdev_object::yaml` reads YAML 1.1, so what a plain scalar was is looked up in the
+//! text.
 
 use opdev_object::yaml::{self, Kind, Node, Scalar};
 use serde_json::{Map, Number, Value};
@@ -7,7 +8,8 @@ use serde_json::{Map, Number, Value};
 /// One document of a manifest.
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// Paths of fields with nothing behind the colon. A strategic merge drops them; `null` that is written out stays.
+    /// Paths of fields with nothing behind the colon. A strategic merge drops them; `null` that is written
+    /// out stays.
     pub(crate) empty: Vec<Vec<String>>,
 }
 

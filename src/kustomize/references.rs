@@ -1,5 +1,5 @@
-//! Names of other objects follow those objects: a Deployment that mounts a generated ConfigMap gets its name with the hash, a
-//! binding the account's with its prefix and namespace.
+//! Names of other objects follow those objects: a Deployment that mounts a generated ConfigMap gets its name
+//! with the hash, a binding the account's with its prefix and namespace.
 
 use crate::config::Referrers;
 use crate::error::{ErrorKind, FieldError};
@@ -58,7 +58,8 @@ pub(crate) fn fix(resources: &mut [Resource], references: &[Referrers]) -> Resul
     Ok(())
 }
 
-/// The objects that one may refer to: those of its namespace and of none, and the accounts that a binding names.
+/// The objects that one may refer to: those of its namespace and of none, and the accounts that a binding
+/// names.
 fn near<'a, 'r>(all: &'a [Candidate<'r>], referrer: &Candidate<'_>) -> Vec<&'a Candidate<'r>> {
     if referrer.now.of_the_cluster {
         return all.iter().collect();

@@ -15,7 +15,8 @@ use opdev_object::yaml;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// About how many bytes of JSON one entry of `replacements` may copy. An API server takes no object that is larger.
+/// About how many bytes of JSON one entry of `replacements` may copy. An API server takes no object that is
+/// larger.
 const MOST_COPIED: usize = 2 * 1024 * 1024;
 
 /// One entry of `replacements`.

@@ -17,7 +17,7 @@ pub(crate) struct Id {
     pub(crate) gvk: Gvk,
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// Whether the kind is certainly in no namespace. Never so for a former id.
+    /// True if the kind is certainly in no namespace. Never so for a former id.
     pub(crate) of_the_cluster: bool,
 }
 
@@ -31,7 +31,7 @@ impl Id {
         }
     }
 
-    /// Whether both call the same object.
+    /// Returns true if both call the same object.
     pub(crate) fn is_same(&self, other: &Id) -> bool {
         self.name == other.name
             && self.gvk == other.gvk
@@ -133,7 +133,7 @@ impl Resource {
         set_metadata(&mut self.object, field, value);
     }
 
-    /// Whether it is nothing any more, so that it is left out.
+    /// Returns true if it is nothing any more, so that it is left out.
     pub(crate) fn is_nothing(&self) -> bool {
         match &self.object {
             Value::Null => true,
@@ -142,7 +142,7 @@ impl Resource {
         }
     }
 
-    /// Whether the prefixes and suffixes that both have got end alike.
+    /// Returns true if the prefixes and suffixes that both have got end alike.
     pub(crate) fn has_affixes_of(&self, other: &Resource, none_fits: bool) -> bool {
         let fits = |one: &[String], two: &[String]| {
             (none_fits && (one.is_empty() || two.is_empty())) || end_alike(one, two)

@@ -1,5 +1,5 @@
-//! The kinds that kustomize 5.7 knows: their scope and whether it has a schema for them. They are those of Kubernetes 1.21;
-//! any other kind counts as one in a namespace, and its lists are replaced as a whole.
+//! The kinds that kustomize 5.7 knows: their scope and whether it has a schema for them. They are those of
+//! Kubernetes 1.21; any other kind counts as one in a namespace, and its lists are replaced as a whole.
 
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -67,7 +67,7 @@ fn holds(kinds: &str, kind: &str) -> bool {
     kinds.split(' ').any(|one| one == kind)
 }
 
-/// Whether objects of the kind are certainly in no namespace.
+/// Returns true if objects of the kind are certainly in no namespace.
 pub(crate) fn is_of_the_cluster(gvk: &Gvk) -> bool {
     rows(gvk).any(|row| holds(row.2, &gvk.kind))
 }

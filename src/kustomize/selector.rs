@@ -1,4 +1,4 @@
-//! Which objects a patch or a replacement is about.
+//! The objects that a patch or a replacement is about.
 
 use crate::error::SelectorError;
 use crate::fields::selects;
@@ -39,7 +39,7 @@ pub(crate) fn label_selector(text: &str) -> Result<Option<LabelSelector>, Select
     LabelSelector::parse(text).map(Some).map_err(SelectorError::Labels)
 }
 
-/// Whether labels, or annotations, of an object are what a selector wants.
+/// Returns true if labels, or annotations, of an object are what a selector wants.
 pub(crate) fn holds(selector: Option<&LabelSelector>, object: &Value, field: &str) -> bool {
     selector.is_none_or(|selector| selector.matches(&object["metadata"][field]))
 }
@@ -57,7 +57,7 @@ impl Target {
         })
     }
 
-    /// Whether the object is meant, by the names that it has now or had at first.
+    /// Returns true if the object is meant, by the names that it has now or had at first.
     pub(crate) fn selects(&self, resource: &Resource) -> bool {
         let fits =
             |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// Whether an id is what a replacement selects; nothing is a pattern here.
+/// Returns true if an id is what a replacement selects; nothing is a pattern here.
 pub(crate) fn is_selected(id: &Id, selector: &Selector) -> bool {
     let namespace = |text: &str| if text.is_empty() { "default".to_owned() } else { text.to_owned() };
     (selector.name.is_empty() || selector.name == id.name)

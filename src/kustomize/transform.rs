@@ -1,4 +1,5 @@
-//! What a kustomization does to all objects: namespace, prefix and suffix, labels, annotations, replicas.
+//! Changes that a kustomization makes to all objects: namespace, prefix and suffix, labels, annotations,
+//! replicas.
 
 use crate::config::Config;
 use crate::error::{ErrorKind, FieldError, KustomizationError, ObjectError};
@@ -59,7 +60,7 @@ fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result
     Ok(())
 }
 
-/// Which end of a name.
+/// One end of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Prefix,

@@ -1,5 +1,6 @@
-//! `vars`: `$(NAME)` in some fields stands for a value of an object, such as its last name. Each kustomization names vars of
-//! its own objects; all of them are put in once names have their prefixes and hashes.
+//! `vars`: `$(NAME)` in some fields stands for a value of an object, such as its last name. Each
+//! kustomization names vars of its own objects; all of them are put in once names have their prefixes and
+//! hashes.
 
 use crate::error::{ErrorKind, VarError};
 use crate::fields::{CreateMissing, FieldSpec, visit};
@@ -118,8 +119,8 @@ fn put(place: &mut Value, values: &BTreeMap<&str, Value>) -> Result<(), ErrorKin
     }
 }
 
-/// A text with its references replaced. A number or the like keeps its type where it is the whole text; what is not known stays,
-/// and `$$` is a dollar.
+/// A text with its references replaced. A number or the like keeps its type where it is the whole text; what
+/// is not known stays, and `$$` is a dollar.
 fn expanded(from: &str, values: &BTreeMap<&str, Value>) -> Result<Value, ErrorKind> {
     let mut out = String::new();
     let mut rest = from;

@@ -1,6 +1,8 @@
-//! Paths of the Kubernetes API: which resource, namespace, object and subresource a request names, and its verb.
+//! Paths of the Kubernetes API: which resource, namespace, object and subresource a request names, and its
+//! verb.
 
-/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery, has none.
+/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery,
+/// has none.
 #[derive(Clone, Debug)]
 pub struct ApiPath<'a> {
     /// Such as `deployments/web/status`.
@@ -44,7 +46,8 @@ impl<'a> ApiPath<'a> {
         ApiPath { text, named: !tail.is_empty(), resource, subresource: part(1), namespace, name: part(0) }
     }
 
-    /// The verb of authorization: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// The verb of authorization: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`.
     pub fn verb(&self, method: &str, query: Option<&str>) -> &'static str {
         match (method, self.named) {
             ("GET", _) if query.is_some_and(asks_to_watch) => "watch",
@@ -60,7 +63,8 @@ impl<'a> ApiPath<'a> {
     }
 }
 
-/// Whether a query asks for events, as the API server reads it: any value of `watch` but `0` and `false` does.
+/// Returns true if a query asks for events, as the API server reads it: any value of `watch` but `0` and
+/// `false` does.
 fn asks_to_watch(query: &str) -> bool {
     let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
     let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
@@ -81,8 +85,8 @@ fn join(resource: &str, tail: &[&str]) -> String {
     text
 }
 
-/// The plural of a kind by the rules of English that the generators of CRDs use. Kinds with a plural of their own differ:
-/// ask the discovery of the server where there is one.
+/// The plural of a kind by the rules of English that the generators of CRDs use. Kinds with a plural of their
+/// own differ: ask the discovery of the server where there is one.
 pub fn plural(kind: &str) -> String {
     let lower = kind.to_lowercase();
     if lower.ends_with('s') || lower.ends_with('x') || lower.ends_with("ch") {

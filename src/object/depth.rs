@@ -1,5 +1,6 @@
-//! How deep lists and maps may be in each other. Whatever walks an object does so on the stack, and JSON readers stop
-//! at 128 levels: what gets in must be readable when it comes back, with the fields' owners beside it.
+//! How deep lists and maps may be in each other. Whatever walks an object does so on the stack, and JSON
+//! readers stop at 128 levels: what gets in must be readable when it comes back, with the fields' owners
+//! beside it.
 
 use serde_json::Value;
 

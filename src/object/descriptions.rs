@@ -1,6 +1,6 @@
-//! What the Go types of Kubernetes say about its built-in definitions and their fields, line by line, and what the API makes
-//! of that, in the words of `kubectl explain`. Apart from the facts, for hardly anybody asks: they are decoded for each who
-//! does, and not kept.
+//! Descriptions of the built-in definitions and their fields in the Go types of Kubernetes, line by line, and
+//! what the API makes of that, in the words of `kubectl explain`. Apart from the facts, for hardly anybody
+//! asks: they are decoded for each who does, and not kept.
 
 use crate::facts::inflate;
 use std::collections::HashMap;
@@ -64,8 +64,8 @@ impl Descriptions {
         about.told.then(|| spoken(&about.comment))
     }
 
-    /// The comment of the Go type behind a definition (an empty path), a field of it, `field[]` for the items of a list or
-    /// `field.*` for the values of a map; without markers.
+    /// The comment of the Go type behind a definition (an empty path), a field of it, `field[]` for the items
+    /// of a list or `field.*` for the values of a map; without markers.
     pub fn comment(&self, definition: &str, path: &str) -> Option<String> {
         Some(self.about(definition, path)?.comment)
     }

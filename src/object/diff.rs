@@ -18,15 +18,16 @@ pub struct Change {
     pub new: Option<Value>,
 }
 
-/// All differences from `old` to `new`, in path order. Whole subtrees that were added or removed are one change.
+/// All differences from `old` to `new`, in path order. Whole subtrees that were added or removed are one
+/// change.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     walk(&Path::root(), old, new, &mut changes);
     changes
 }
 
-/// Lists whose items are the same and stand in another order, each as one change with both lists whole. `diff` tells items
-/// apart by their keys, and says nothing of these.
+/// Lists whose items are the same and stand in another order, each as one change with both lists whole.
+/// `diff` tells items apart by their keys, and says nothing of these.
 pub fn reorderings(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     seek_order(&Path::root(), old, new, &mut changes);
@@ -43,7 +44,7 @@ impl Change {
     }
 }
 
-/// Whether two lists have the same items, in whatever order.
+/// Returns true if two lists have the same items, in whatever order.
 fn same_items(a: &[Value], b: &[Value]) -> bool {
     let sorted = |list: &[Value]| {
         let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();

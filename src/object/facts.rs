@@ -40,7 +40,7 @@ pub struct ResourceFact {
     pub singular: String,
     /// Kind of its objects.
     pub kind: String,
-    /// Whether its objects live in namespaces.
+    /// True if its objects live in namespaces.
     pub namespaced: bool,
     /// What can be done with it.
     pub verbs: Vec<String>,

@@ -1,5 +1,6 @@
 //! JSONPath as printer columns use it: fields, quoted fields, indexes, slices, wildcards, unions, recursive
-//! descent and filters, in client-go's dialect. A path that leads nowhere finds nothing; it is never an error.
+//! descent and filters, in client-go's dialect. A path that leads nowhere finds nothing; it is never an
+//! error.
 
 use serde_json::Value;
 

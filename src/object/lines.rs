@@ -1,5 +1,5 @@
-//! Two texts compared line by line, as `diff -u` shows them. Bounded: texts with very many differences are shown as
-//! one removed and one added block instead of the shortest script.
+//! Two texts compared line by line, as `diff -u` shows them. Bounded: texts with very many differences are
+//! shown as one removed and one added block instead of the shortest script.
 
 use std::fmt::Write as _;
 

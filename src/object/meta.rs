@@ -160,8 +160,9 @@ fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     field(object, name)?.as_str().filter(|s| !s.is_empty())
 }
 
-/// Puts a value below a path of field names, and makes the maps on the way. What comes from afar may be no map where one is
-/// expected: it stays as it is, and the answer is false. (`object["a"]["b"] = …` would panic.)
+/// Puts a value below a path of field names, and makes the maps on the way. What comes from afar may be no
+/// map where one is expected: it stays as it is, and the answer is false. (`object["a"]["b"] = …` would
+/// panic.)
 pub fn put(object: &mut Value, path: &[&str], value: impl Into<Value>) -> bool {
     let Some((last, above)) = path.split_last() else { return false };
     let mut at = object;
@@ -245,10 +246,10 @@ pub struct OwnerReference {
     pub name: String,
     /// Uid of the owner.
     pub uid: String,
-    /// Whether this owner is the managing controller.
+    /// True if this owner is the managing controller.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub controller: bool,
-    /// Whether foreground deletion of the owner waits for this object.
+    /// True if foreground deletion of the owner waits for this object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub block_owner_deletion: bool,
 }

@@ -1,5 +1,5 @@
-//! Rules for names and labels, with the texts of apimachinery. Each function returns what is wrong. Also which names of
-//! files are those of editors: locks, backups, what is half saved.
+//! Rules for names and labels, with the texts of apimachinery. Each function returns what is wrong. Also
+//! which names of files are those of editors: locks, backups, what is half saved.
 
 fn regex_error(rule: &str, regex: &str, examples: &[&str]) -> String {
     let shown: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
@@ -121,7 +121,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     errors
 }
 
-/// Whether a file of this name is an editor's own, which its user has never meant as content.
+/// Returns true if a file of this name is an editor's own, which its user has never meant as content.
 pub fn is_editors(name: &str) -> bool {
     let hidden = name.strip_prefix('.');
     // Emacs: a lock is a link that leads nowhere; what is not saved yet; the version before.

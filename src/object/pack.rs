@@ -1,6 +1,6 @@
-//! Texts of objects in little memory: objects of one kind say much the same, so the text of one of them is the
-//! dictionary of the others. LZ4, because a text has to be there again in microseconds.
-//! Never decides what is packed, nor when: who keeps objects does.
+//! Texts of objects in little memory: objects of one kind say much the same, so the text of one of them is
+//! the dictionary of the others. LZ4, because a text has to be there again in microseconds. Never decides
+//! what is packed, nor when: who keeps objects does.
 
 use lz4_flex::block::{
     compress, compress_into_with_dict, decompress_into_with_dict, get_maximum_output_size,
@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shorter texts are left as they are, unless told otherwise: what packing them saves is less than what it needs.
+/// Shorter texts are left as they are, unless told otherwise: what packing them saves is less than what it
+/// needs.
 const SHORTEST: usize = 256;
 /// Nor are very long ones compared with others: what LZ4 looks back at ends here.
 const LONGEST_DICTIONARY: usize = 48 * 1024;
@@ -227,7 +228,7 @@ const MARGIN: usize = 12 * 1024;
 /// A text as what makes it of another one that says much the same, such as the next version of an object.
 #[derive(Debug)]
 pub struct Difference {
-    /// Of each piece the length of its bytes, as a `usize`, and those.
+    /// The length of each piece's bytes, as a `usize`, and then the bytes.
     bytes: Box<[u8]>,
     size: usize,
 }
@@ -244,7 +245,8 @@ impl Difference {
         Difference { bytes: bytes.into(), size: text.len() }
     }
 
-    /// The text, of the one that it was compared with. An empty text is what a fault of the memory would leave.
+    /// The text, of the one that it was compared with. An empty text is what a fault of the memory would
+    /// leave.
     pub fn whole(&self, other: &[u8]) -> Vec<u8> {
         let mut text = vec![0; self.size];
         let mut rest = &self.bytes[..];

@@ -57,7 +57,7 @@ impl Path {
         })
     }
 
-    /// Whether `prefix` is this path or leads to it.
+    /// Returns true if `prefix` is this path or leads to it.
     pub fn starts_with(&self, prefix: &Path) -> bool {
         self.0.starts_with(&prefix.0)
     }

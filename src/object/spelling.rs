@@ -1,4 +1,4 @@
-//! Which known word was probably meant by a mistyped one.
+//! Finds the known word that a mistyped one probably means.
 
 /// No more characters of a word are compared: words come from files and may be of any length.
 const LONGEST: usize = 80;
@@ -10,8 +10,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&start(a), &start(b))
 }
 
-/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters, or the same
-/// beginning. A word of one or two characters has none but in another case: any other is as near.
+/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters,
+/// or the same beginning. A word of one or two characters has none but in another case: any other is as near.
 ///
 /// ```
 /// use opdev_object::spelling::nearest;
@@ -30,7 +30,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether four characters and three quarters of the word are the beginning of the other.
+/// Returns true if four characters and three quarters of the word are the beginning of the other.
 fn begins_alike(word: &str, candidate: &str) -> bool {
     let same = word.chars().zip(candidate.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
     same >= 4 && same * 4 >= word.chars().count() * 3

@@ -1,4 +1,4 @@
-//! Whether a CRD's schema is structural, with the errors the server gives where it is not.
+//! Says whether a CRD's schema is structural, with the errors the server gives where it is not.
 //! Rules in CEL (`x-kubernetes-validations`) are compiled by whom it is told.
 //! Read `schema_of`; `untyped_resource` is the schema of custom resources that have none.
 

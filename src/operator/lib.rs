@@ -1,5 +1,6 @@
 //! The operator: watches kinds, queues their objects and reconciles each against one set of sources.
-//! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `cache` and `reconcile`.
+//! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `cache` and
+//! `reconcile`.
 
 mod connection;
 pub mod manager;

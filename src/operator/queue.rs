@@ -1,7 +1,11 @@
-//! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
-//! It carries sets of causes, not just keys: what asks for a reconcile while another one waits or runs is kept for it.
-//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused, or waits for
-//! a decision; `timers` says when an object is ready again by itself.
+//! The problem: an object may change while it is being reconciled, while it waits for a retry, or while its
+//! kind is paused. No cause may be lost, no object may run twice at once, and no failing object may starve
+//! the others.
+//!
+//! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per
+//! object. It carries sets of causes, not just keys: what asks for a reconcile while another one waits or
+//! runs is kept for it. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds
+//! back what is paused, or waits for a decision; `timers` says when an object is ready again by itself.
 
 mod gate;
 mod timers;
@@ -50,7 +54,8 @@ pub(crate) struct Trace {
     pub(crate) mark: Mark,
     /// As an echo it asks for nothing.
     pub(crate) quiet: bool,
-    /// It comes from the first list of a kind: nothing has happened if the reconcile has read the object, too.
+    /// It comes from the first list of a kind: nothing has happened if the reconcile has read the object,
+    /// too.
     pub(crate) listed: bool,
 }
 
@@ -134,7 +139,7 @@ enum State {
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// What is paused.
+    /// Paused objects and kinds.
     pub(crate) gate: Gate,
     entries: HashMap<ObjectKey, Entry>,
     ready: HashMap<Kind, VecDeque<ObjectKey>>,
@@ -311,7 +316,7 @@ impl Queue {
         self.gate.forget_kind(kind);
     }
 
-    /// Whether a worker has the object right now.
+    /// Returns true if a worker has the object right now.
     pub(crate) fn is_running(&self, key: &ObjectKey) -> bool {
         self.entries.get(key).is_some_and(|entry| matches!(entry.state, State::Running))
     }

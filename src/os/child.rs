@@ -1,6 +1,7 @@
-//! One child process in a process group of its own. Nothing of the group outlives opdev, however opdev ends: a small
-//! shell leads the group, waits on a pipe that only opdev holds open, and kills the group once that pipe closes.
-//! Works without `unsafe` and on every Unix; a process that leaves the group on purpose (`setsid`) is not followed.
+//! One child process in a process group of its own. Nothing of the group outlives opdev, however opdev ends:
+//! a small shell leads the group, waits on a pipe that only opdev holds open, and kills the group once that
+//! pipe closes. Works without `unsafe` and on every Unix; a process that leaves the group on purpose
+//! (`setsid`) is not followed.
 
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -13,7 +14,8 @@ use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Com
 
 /// What the leader of the group does. The signals are those that ask the program to stop.
 const LEADER: &str = "trap '' TERM INT HUP QUIT; echo; read -r _; kill -KILL 0";
-/// What it does where something in the group has to end processes outside of the group first, as a debugger has.
+/// What it does where something in the group has to end processes outside of the group first, as a debugger
+/// has.
 const PATIENT_LEADER: &str =
     "trap '' TERM INT HUP QUIT; echo; read -r _; kill -TERM 0; sleep 1; kill -KILL 0";
 
@@ -177,8 +179,8 @@ pub struct Printed {
     pub text: Vec<u8>,
 }
 
-/// Runs a command to its end. What it has started and left behind ends with it, and so it does where the answer is not
-/// waited for.
+/// Runs a command to its end. What it has started and left behind ends with it, and so it does where the
+/// answer is not waited for.
 ///
 /// # Errors
 /// Where it cannot be started.
@@ -205,8 +207,8 @@ pub struct Said {
     pub stderr: Vec<u8>,
 }
 
-/// Reads what a process says until it ends, and ends what it has left behind: a child in the background holds the pipes open as
-/// long as it lives.
+/// Reads what a process says until it ends, and ends what it has left behind: a child in the background holds
+/// the pipes open as long as it lives.
 pub async fn said(
     mut child: Child,
     (stdout, stderr): (ChildStdout, ChildStderr),
@@ -249,7 +251,8 @@ async fn keep(mut pipe: impl AsyncRead + Unpin, kept: &mut Vec<u8>, most: u64) {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Until the leader is waited for, its number is nobody else's. A patient one does it by itself: its pipe closes now.
+        // Until the leader is waited for, its number is nobody else's. A patient one does it by itself: its
+        // pipe closes now.
         if self.leader.id().is_some() && self.ends == GroupEnd::AtOnce {
             let _ = kill_process_group(self.id, Signal::KILL);
         }

@@ -1,20 +1,21 @@
-//! Whether git tracks a folder or anything in it, from the index alone: running git in a repository of somebody else's would run
-//! what its configuration names.
+//! Tells whether git tracks a folder or anything in it, from the index alone: running git in a repository of
+//! somebody else's would run what its configuration names.
 
 use crate::read;
 use std::path::Path;
 
-/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`, or the folder
-/// itself as a submodule. Case does not count: on some file systems `.OPDEV` is `.opdev`. An index that cannot be read tracks
-/// nothing.
+/// Returns true if the index of the repository that `root` lies in has a file below `folder`, a path relative
+/// to
+/// `root`, or the folder itself as a submodule. Case does not count: on some file systems `.OPDEV` is
+/// `.opdev`. An index that cannot be read tracks nothing.
 pub(crate) fn tracks(root: &Path, folder: &str) -> bool {
     let Some(top) = root.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()) else {
         return false;
     };
     let Some(git) = git_folder(top) else { return false };
     let inside = root.strip_prefix(top).unwrap_or(Path::new("")).join(folder).display().to_string();
-    // With a split index most entries stand in files of their own beside it, in the same format. Which of them counts stands
-    // in an extension; each that is there is looked at.
+    // With a split index most entries stand in files of their own beside it, in the same format. Which of
+    // them counts stands in an extension; each that is there is looked at.
     let mut files = vec![git.join("index")];
     let shared = read::paths(&git).into_iter().filter(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sharedindex."))
@@ -66,7 +67,8 @@ fn has(index: &[u8], folder: &[u8], hash: usize) -> Option<bool> {
             // Padded with zero bytes to a multiple of eight, at least one.
             at = begin + (at - begin).div_ceil(8) * 8;
         }
-        // A submodule is an entry without anything below it, and so is a folder of a sparse index, which ends in `/`.
+        // A submodule is an entry without anything below it, and so is a folder of a sparse index, which ends
+        // in `/`.
         let begins = path.get(..folder.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(folder));
         if begins && matches!(path.get(folder.len()), None | Some(b'/')) {
             return Some(true);

@@ -1,5 +1,5 @@
-//! Which proxy the environment names for a server: `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names the server or it is
-//! this machine. The rules are those of Go's clients: kubectl, Helm and Docker.
+//! The proxy that the environment names for a server: `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names
+//! the server or it is this machine. The rules are those of Go's clients: kubectl, Helm and Docker.
 
 use std::net::IpAddr;
 
@@ -31,12 +31,12 @@ pub fn named(
     (!is_direct).then_some(NamedProxy { variable, address })
 }
 
-/// Whether a host is this machine.
+/// Returns true if a host is this machine.
 pub fn is_here(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether one entry of `NO_PROXY` names a host.
+/// Returns true if one entry of `NO_PROXY` names a host.
 fn covers(entry: &str, host: &str, port: u16) -> bool {
     if entry.is_empty() {
         return false;

@@ -1,5 +1,5 @@
-//! This machine: files of the user and of projects, read with limits and written without following a link; locks, watched
-//! folders, child processes that end with opdev. Knows nothing of Kubernetes.
+//! This machine: files of the user and of projects, read with limits and written without following a link;
+//! locks, watched folders, child processes that end with opdev. Knows nothing of Kubernetes.
 
 pub mod child;
 pub(crate) mod git_index;

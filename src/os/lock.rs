@@ -1,5 +1,5 @@
-//! Files that only one process may use: a lock beside them, held for as long as the process lives, with words about
-//! who holds it. The kernel lets go of it when a process dies, however it does.
+//! Files that only one process may use: a lock beside them, held for as long as the process lives, with words
+//! about who holds it. The kernel lets go of it when a process dies, however it does.
 
 use super::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
@@ -12,7 +12,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 #[derive(Debug)]
 pub struct Lock(File);
 
-/// Who holds a lock.
+/// The process that holds a lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Holder {
     /// The process.
@@ -31,8 +31,9 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
-    /// Takes the lock of a file in a folder, which stands beside it, or says who has it. It is not named as the lock that kubectl
-    /// makes while it changes a kubeconfig: where that is there already, kubectl refuses.
+    /// Takes the lock of a file in a folder, which stands beside it, or says who has it. It is not named as
+    /// the lock that kubectl makes while it changes a kubeconfig: where that is there already, kubectl
+    /// refuses.
     ///
     /// # Errors
     /// Where the lock cannot be written.
@@ -73,7 +74,7 @@ impl Lock {
         Ok(Ok(Lock(file)))
     }
 
-    /// Who holds the lock that `of` takes of a file; nobody where it is free.
+    /// The holder of the lock that `of` takes of a file; nobody where it is free.
     ///
     /// # Errors
     /// Where the lock cannot be opened.
@@ -81,7 +82,7 @@ impl Lock {
         Lock::holder(folder, &format!("{name}.opdev-lock"))
     }
 
-    /// Who holds the lock of a file; nobody where it is free.
+    /// The holder of the lock of a file; nobody where it is free.
     ///
     /// # Errors
     /// Where the file cannot be opened.
@@ -110,7 +111,7 @@ impl Drop for Lock {
     }
 }
 
-/// Whether a process of this number runs.
+/// Returns true if a process of this number runs.
 pub fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     // A process of somebody else's may not be asked, but is there.

@@ -1,7 +1,8 @@
-//! Files below a folder that is this user's alone: `.opdev` of a project, and the user's own state. Every folder on the way
-//! is opened by the handle of the one above it and no link is followed, so a link that somebody planted leads nowhere. New
-//! content comes to be under a random name and takes its place whole. `write_in_project` is for files beside the user's
-//! own sources. No other code of this program opens files in a project to write them (tests/it/architecture.rs).
+//! Files below a folder that is this user's alone: `.opdev` of a project, and the user's own state. Every
+//! folder on the way is opened by the handle of the one above it and no link is followed, so a link that
+//! somebody planted leads nowhere. New content comes to be under a random name and takes its place whole.
+//! `write_in_project` is for files beside the user's own sources. No other code of this program opens files
+//! in a project to write them (tests/it/architecture.rs).
 
 use super::git_index;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -38,8 +39,8 @@ const OWNER_FOLDER: Mode = Mode::RWXU;
 const NOFOLLOW: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 impl PrivateFolder {
-    /// Opens `path`, and makes it where it is missing. The folders above it are taken as they are; `path` itself must be
-    /// no link, must belong to this user, and nobody else may write to it.
+    /// Opens `path`, and makes it where it is missing. The folders above it are taken as they are; `path`
+    /// itself must be no link, must belong to this user, and nobody else may write to it.
     ///
     /// # Errors
     /// A message that says what is wrong with it and what to do.
@@ -62,8 +63,8 @@ impl PrivateFolder {
         }
     }
 
-    /// Opens a folder inside, and makes it where it is missing. Who may write to it does not matter where nobody else gets
-    /// into this one.
+    /// Opens a folder inside, and makes it where it is missing. Who may write to it does not matter where
+    /// nobody else gets into this one.
     ///
     /// # Errors
     /// As `make`.
@@ -73,8 +74,8 @@ impl PrivateFolder {
             .with_context(|| format!("{} cannot be created", path.display()))
     }
 
-    /// Opens a folder that the user named on the command line, and makes it where it is missing, with those above it. Others
-    /// may write to it if the user wants that; it must be no link and no other user's.
+    /// Opens a folder that the user named on the command line, and makes it where it is missing, with those
+    /// above it. Others may write to it if the user wants that; it must be no link and no other user's.
     ///
     /// # Errors
     /// As `make`.
@@ -88,8 +89,8 @@ impl PrivateFolder {
             .with_context(|| format!("{} cannot be created", path.display()))
     }
 
-    /// The folder of a file that the user named on the command line, taken as it is, and the file's name in it. A `.opdev`
-    /// is made where it is missing, and examined as `make` does.
+    /// The folder of a file that the user named on the command line, taken as it is, and the file's name in
+    /// it. A `.opdev` is made where it is missing, and examined as `make` does.
     ///
     /// # Errors
     /// Where the folder cannot be opened.
@@ -109,8 +110,8 @@ impl PrivateFolder {
         Ok((PrivateFolder { handle: Arc::new(handle), path: folder.to_owned() }, name))
     }
 
-    /// Opens the folder in which opdev keeps its own files in a project, and makes it where it is missing, with the
-    /// `.gitignore` that keeps it out of commits.
+    /// Opens the folder in which opdev keeps its own files in a project, and makes it where it is missing,
+    /// with the `.gitignore` that keeps it out of commits.
     ///
     /// # Errors
     /// As `make`, and where git tracks what is in it.
@@ -197,8 +198,8 @@ impl PrivateFolder {
         Ok(File::from(sys::openat(&self.handle, name, flags, OWNER_ONLY).with_context(cannot)?))
     }
 
-    /// Opens a file for reading and writing, and makes it where it is missing. It must be a file of this user's with no
-    /// other name.
+    /// Opens a file for reading and writing, and makes it where it is missing. It must be a file of this
+    /// user's with no other name.
     ///
     /// # Errors
     /// Where it is a link, somebody else's, or cannot be written.
@@ -303,8 +304,9 @@ impl PrivateFolder {
     }
 }
 
-/// Writes a file of the project beside the user's own sources, such as a CRD in `config/crd`, whole or not at all. Folders
-/// that are missing are made. No link is followed below `root`: neither for a folder nor for the file.
+/// Writes a file of the project beside the user's own sources, such as a CRD in `config/crd`, whole or not at
+/// all. Folders that are missing are made. No link is followed below `root`: neither for a folder nor for the
+/// file.
 ///
 /// # Errors
 /// Where a link is in the way, the path leads out of the project, or it cannot be written.
@@ -370,8 +372,8 @@ pub fn make_folders(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be created", path.display()))
 }
 
-/// Writes a file that the user named, whole or not at all, with the mode of the one it replaces. Folders that are missing are
-/// made; a link in its place is replaced, not followed.
+/// Writes a file that the user named, whole or not at all, with the mode of the one it replaces. Folders that
+/// are missing are made; a link in its place is replaced, not followed.
 ///
 /// # Errors
 /// Where it cannot be written.

@@ -1,5 +1,6 @@
-//! Reads files and folders that came with a project, before anybody has trusted it. A file is a regular file and not too
-//! large, a walk has so many entries, and nothing is waited for. Judges no content and writes nothing.
+//! Reads files and folders that came with a project, before anybody has trusted it. A file is a regular file
+//! and not too large, a walk has so many entries, and nothing is waited for. Judges no content and writes
+//! nothing.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{DirEntry, File, Metadata};
@@ -72,7 +73,8 @@ pub fn bytes_up_to(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Where it is missing or forbidden, or something else.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    // A pipe would be opened only once somebody writes to it. What a device does when it is opened nobody knows.
+    // A pipe would be opened only once somebody writes to it. What a device does when it is opened nobody
+    // knows.
     regular(&std::fs::metadata(path)?)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -139,8 +141,8 @@ impl Walk {
         Walk { left: MOST_ENTRIES, from: folder.to_owned() }
     }
 
-    /// The entries of a folder, in the order of names. Nothing where it cannot be read, where the walk has seen too much, and
-    /// once the process has been asked to end.
+    /// The entries of a folder, in the order of names. Nothing where it cannot be read, where the walk has
+    /// seen too much, and once the process has been asked to end.
     pub fn entries(&mut self, folder: &Path) -> Vec<DirEntry> {
         if self.left == 0 || ENDING.load(Ordering::Relaxed) {
             return Vec::new();
@@ -165,7 +167,8 @@ impl Walk {
     }
 }
 
-/// Why nobody looks for files of a project in a folder; `None` where it is as good as any. Links are followed first.
+/// Why nobody looks for files of a project in a folder; `None` where it is as good as any. Links are followed
+/// first.
 pub fn no_place_for_files(root: &Path, folder: &Path) -> Option<String> {
     let real = folder.canonicalize().ok()?;
     let root = root.canonicalize().ok()?;
@@ -179,7 +182,8 @@ pub fn no_place_for_files(root: &Path, folder: &Path) -> Option<String> {
     is_of_kernel(&root, &real).then(|| format!("{}belongs to the kernel", leads()))
 }
 
-/// True if a folder, with all links followed, is one whose files the kernel makes up. A project may lie in `/dev/shm`.
+/// True if a folder, with all links followed, is one whose files the kernel makes up. A project may lie in
+/// `/dev/shm`.
 pub fn is_of_kernel(root: &Path, real: &Path) -> bool {
     let mut systems = ["/proc", "/sys", "/dev"].map(Path::new).into_iter();
     systems.any(|system| !root.starts_with(system) && is_on(system, real))

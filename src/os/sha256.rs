@@ -7,7 +7,7 @@ pub fn digits(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The same with `sha256:` before them.
+/// The digits with `sha256:` before them.
 pub fn named(bytes: impl AsRef<[u8]>) -> String {
     format!("sha256:{}", digits(bytes))
 }

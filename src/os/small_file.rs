@@ -8,7 +8,7 @@ pub fn small_file(path: &Path) -> Option<Vec<u8>> {
     read::bytes(path).ok()
 }
 
-/// The same as text; nothing where it is no UTF-8.
+/// A file as text; nothing where it is no UTF-8.
 pub fn small_text(path: &Path) -> Option<String> {
     read::text(path).ok()
 }

@@ -1,12 +1,14 @@
-//! What the user's own `config.yaml` says about clusters: `allowContexts`, the contexts that may be written to although they
-//! are not clearly local. A project's file cannot say so: it may come from anybody. Keys and colours are read in `project/preferences`.
+//! The user's own `config.yaml` on clusters: `allowContexts`, the contexts that may be written to although
+//! they are not clearly local. A project's file cannot say so: it may come from anybody. Keys and colours are
+//! read in `project/preferences`.
 
 use crate::read;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::yaml::{self, Kind, Node};
 use std::path::{Path, PathBuf};
 
-/// The user's folder for settings, as the environment names it: `$XDG_CONFIG_HOME/opdev`, else `~/.config/opdev`.
+/// The user's folder for settings, as the environment names it: `$XDG_CONFIG_HOME/opdev`, else
+/// `~/.config/opdev`.
 pub fn folder() -> Option<PathBuf> {
     let full = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let config = full("XDG_CONFIG_HOME").or_else(|| Some(full("HOME")?.join(".config")));

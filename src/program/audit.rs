@@ -1,12 +1,12 @@
-//! Who sees the calls of programs, and what is said of their webhooks.
+//! The audience of a program's calls, and the notices about its webhooks.
 
 use opdev_event::Notice;
 use opdev_findings::facts::observed::ObservedCall;
 use std::fmt;
 use std::sync::Arc;
 
-/// Sees each call of the programs once it is answered. Bodies are as they were sent: nothing of them may be shown unmasked.
-/// It must not wait.
+/// Sees each call of the programs once it is answered. Bodies are as they were sent: nothing of them may be
+/// shown unmasked. It must not wait.
 #[derive(Clone)]
 pub struct Audit(pub Arc<dyn Fn(ObservedCall) + Send + Sync>);
 
@@ -21,8 +21,8 @@ pub(crate) const REGISTERED: &str = "webhooks of the program are registered";
 /// How the notice begins that they cannot be.
 pub(crate) const NOT_REGISTERED: &str = "the webhooks of the program are not registered";
 
-/// What a notice says of the webhooks of a program: whether they are registered, or why not; nothing where it is about something
-/// else.
+/// The part of a notice that is about the webhooks of a program: whether they are registered, or why not;
+/// nothing where it is about something else.
 pub fn webhooks_of(notice: &Notice) -> Option<Result<(), String>> {
     if notice.message.starts_with(REGISTERED) {
         return Some(Ok(()));

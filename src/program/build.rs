@@ -1,5 +1,5 @@
-//! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build that
-//! runs kills its processes. Never writes into the project but below `.opdev`.
+//! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build
+//! that runs kills its processes. Never writes into the project but below `.opdev`.
 
 use super::{debugger, gobuild};
 use anyhow::{Context as _, Result};
@@ -18,19 +18,19 @@ use std::path::{Path, PathBuf};
 /// Bytes of a build's output that are read.
 const MOST: u64 = 4 << 20;
 
-/// Files below `.opdev/bin` that are written by path. Whoever lets builds run removes what lies there, such as a link that came
-/// with the project.
+/// Files below `.opdev/bin` that are written by path. Whoever lets builds run removes what lies there, such
+/// as a link that came with the project.
 pub const WRITTEN: [&str; 4] = [OVERLAY, VET_OVERLAY, NEXT, LAST];
 /// Files that take part in a build in the place of others.
 const OVERLAY: &str = "overlay.json";
-/// The same for `go vet`.
+/// Files that take part in `go vet` in the place of others.
 const VET_OVERLAY: &str = "vet.json";
 /// The binary that is to take the place of the running one.
 const NEXT: &str = "operator.next";
 /// The binary of the program before, as long as it may be needed.
 pub(super) const LAST: &str = "operator.last";
 
-/// What came of a build.
+/// The outcome of a build.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It succeeded.
@@ -49,11 +49,12 @@ impl Outcome {
 /// A program that was built.
 #[derive(Debug, Default)]
 pub(super) struct Built {
-    /// The binary that is to take the place of the running one; `None` where the command itself is the program.
+    /// The binary that is to take the place of the running one; `None` where the command itself is the
+    /// program.
     pub(super) next: Option<PathBuf>,
     /// How much was added to it.
     pub(super) rung: Option<Rung>,
-    /// What the user should hear about what was added.
+    /// The warning about the added files, if there is one.
     pub(super) warning: Option<String>,
 }
 
@@ -73,7 +74,7 @@ pub(super) struct Builder {
     pub(super) replace: BTreeMap<PathBuf, PathBuf>,
 }
 
-/// What a command of a build said.
+/// The output of a command of a build.
 struct BuildOutput {
     ok: bool,
     pub status: String,
@@ -162,8 +163,8 @@ impl Builder {
                 ));
                 continue;
             }
-            // Less did not help: the mistake is the project's own (a sum that go.sum lacks is told at our file, too), and the
-            // next build adds as much as this one began with.
+            // Less did not help: the mistake is the project's own (a sum that go.sum lacks is told at our
+            // file, too), and the next build adds as much as this one began with.
             self.rung = first;
             if found.is_empty() {
                 found.push(problem(format!("go build {package} ended with {}", said.status)));
@@ -202,8 +203,8 @@ impl Builder {
         if self.plan.debug.is_some() {
             let debuggable = debugger::debuggable(flags, ldflags);
             words.extend(debuggable.flags);
-            // Every variable of the project is there to be looked at, and every line is a place to stop. What it imports comes
-            // from the cache.
+            // Every variable of the project is there to be looked at, and every line is a place to stop. What
+            // it imports comes from the cache.
             words.push("-gcflags=./...=-N -l".to_owned());
             let ldflags = debuggable.ldflags;
             words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
@@ -216,7 +217,7 @@ impl Builder {
         self.run_go(&words).await
     }
 
-    /// What of the project's own flags a build for the debugger leaves out.
+    /// The project's own flags that a build for the debugger leaves out.
     pub(super) fn left_out(&self) -> Vec<String> {
         match &self.plan.build {
             Build::Go { flags, ldflags, .. } => debugger::debuggable(flags, ldflags).left_out,
@@ -224,8 +225,8 @@ impl Builder {
         }
     }
 
-    /// Runs the go command with the toolchain that is here, or with one that was fetched before; none is fetched because of a
-    /// save.
+    /// Runs the go command with the toolchain that is here, or with one that was fetched before; none is
+    /// fetched because of a save.
     async fn run_go(&self, words: &[String]) -> Result<BuildOutput> {
         let local = self.run(words, &local_toolchain()).await?;
         if !local.ok && local.stderr.contains("GOTOOLCHAIN=local") && self.has_toolchain(&local.stderr).await
@@ -252,8 +253,8 @@ impl Builder {
         Ok(vec!["-overlay".to_owned(), path.display().to_string()])
     }
 
-    /// What `go vet` says of some packages, as `./internal/controller`, with the flags of their build; `None` where it cannot
-    /// look. It never takes time from what else runs.
+    /// The warnings of `go vet` about some packages, as `./internal/controller`, with the flags of their
+    /// build; `None` where it cannot look. It never takes time from what else runs.
     pub(super) async fn vet(&self, packages: &[String]) -> Option<Vec<Diagnostic>> {
         let Build::Go { flags, .. } = &self.plan.build else { return None };
         let replaced = self.replaced(VET_OVERLAY, self.replace.iter()).ok()?;
@@ -269,7 +270,7 @@ impl Builder {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Whether the toolchain that go.mod asks for lies in the module cache.
+    /// Returns true if the toolchain that go.mod asks for lies in the module cache.
     async fn has_toolchain(&self, message: &str) -> bool {
         let wanted = message.split("requires go >= ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let (Some(wanted), Ok(cache)) = (wanted, self.go_env("GOMODCACHE").await) else { return false };

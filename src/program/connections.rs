@@ -1,4 +1,4 @@
-//! Which other programs a process group is connected to, where the system shows that below /proc.
+//! Other programs that a process group is connected to, where the system shows that below /proc.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +10,8 @@ const MOST: usize = 3;
 const ESTABLISHED: &str = "01";
 const LISTENS: &str = "0A";
 
-/// The addresses that processes in the group of this process have connected to; none where that is not to be seen.
+/// The addresses that processes in the group of this process have connected to; none where that is not to be
+/// seen.
 pub(super) fn of_group(pid: u32) -> Vec<String> {
     let proc = Path::new("/proc");
     let Some(group) = group_of(proc, &pid.to_string()) else { return Vec::new() };
@@ -26,7 +27,8 @@ pub(super) fn of_group(pid: u32) -> Vec<String> {
     peers
 }
 
-/// The process group of a process, from its line of `stat`, in which the name of the program may hold anything.
+/// The process group of a process, from its line of `stat`, in which the name of the program may hold
+/// anything.
 fn group_of(proc: &Path, pid: &str) -> Option<u32> {
     let stat = std::fs::read_to_string(proc.join(pid).join("stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()

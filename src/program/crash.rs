@@ -1,5 +1,5 @@
-//! Why a process ended, read off its last lines: panics of Go with the first frame inside the project, exceptions of
-//! Python and Java, else its last error. Also when a process that ended is started again. Pure.
+//! Why a process ended, read off its last lines: panics of Go with the first frame inside the project,
+//! exceptions of Python and Java, else its last error. Also when a process that ended is started again. Pure.
 
 use super::logs;
 use opdev_event::{Level, Place};
@@ -53,7 +53,7 @@ pub(super) fn reason(lines: &[String], root: &Path, module: &str) -> Reason {
     found
 }
 
-/// What helps, by what the program says.
+/// The hint that helps, by the program's last words.
 fn hint(message: &str) -> Option<String> {
     let says = |words: &str| message.contains(words);
     let text = if says("address already in use") {

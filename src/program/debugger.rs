@@ -1,5 +1,5 @@
-//! The debugger of a Go program: Delve starts it and waits for an editor on a local address. The program runs at once and
-//! goes on without one.
+//! The debugger of a Go program: Delve starts it and waits for an editor on a local address. The program runs
+//! at once and goes on without one.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
@@ -17,15 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of its answer.
 const MOST: u64 = 64 << 10;
 
-/// Why the program stands still, where a line that Delve prints says so (`maybePrintUnattendedStopWarning` in its
-/// service/debugger).
+/// Why the program stands still, where a line that Delve prints says so (`maybePrintUnattendedStopWarning` in
+/// its service/debugger).
 pub(super) fn stop_reason(line: &str) -> Option<&str> {
     let paused = || line.strip_prefix("** execution is paused because ")?.strip_suffix(" **");
     line.strip_prefix("Stop reason: ").or_else(paused)
 }
 
-/// How the program has ended, as Delve at this address says; `None` where it does not. The debugger's own end says nothing about
-/// that.
+/// How the program has ended, as Delve at this address says; `None` where it does not. The debugger's own end
+/// says nothing about that.
 pub(super) async fn exit_status(address: &str) -> Option<ExitStatus> {
     let answer = tokio::time::timeout(PATIENCE, state(address)).await.ok()?.ok()?;
     // Delve answers for a program that has ended with an error in words, or with a state.
@@ -66,7 +66,8 @@ async fn state(address: &str) -> Result<Value> {
 pub(super) struct Debuggable {
     pub(super) flags: Vec<String>,
     pub(super) ldflags: String,
-    /// What was left out: the tables of symbols and of lines (`-s`, `-w`), and the places of files (`-trimpath`).
+    /// The parts that were left out: the tables of symbols and of lines (`-s`, `-w`), and the places of files
+    /// (`-trimpath`).
     pub(super) left_out: Vec<String>,
 }
 
@@ -167,13 +168,14 @@ pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Res
     Ok(words.into_iter().chain(arguments.iter().cloned()).collect())
 }
 
-/// Whether an address is open to others than this machine. A debugger asks nobody for a password.
+/// Returns true if an address is open to others than this machine. A debugger asks nobody for a password.
 pub(super) fn is_open_to_others(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     !opdev_os::http_proxy::is_here(host.trim_matches(['[', ']']))
 }
 
-/// Why Delve could not be started at an address, now: another program listens there. Known before a build takes its time.
+/// Why Delve could not be started at an address, now: another program listens there. Known before a build
+/// takes its time.
 pub(super) fn is_taken(address: &str) -> Option<String> {
     match std::net::TcpListener::bind(address) {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Some(format!(
@@ -186,11 +188,11 @@ pub(super) fn is_taken(address: &str) -> Option<String> {
     }
 }
 
-/// What to do where the address is taken.
+/// The hint where the address is taken.
 pub(super) const ELSEWHERE: &str =
     "end that program and press R, or start opdev with another port, such as --debug=127.0.0.1:2346";
 
-/// What to do where it is not installed.
+/// The hint where it is not installed.
 pub(super) const INSTALL: &str =
     "go install github.com/go-delve/delve/cmd/dlv@latest, then press R; or start opdev without --debug";
 

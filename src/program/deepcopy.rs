@@ -1,6 +1,6 @@
-//! The copy methods of a Go project's types, brought up to date before each build: a field that a copy shares with the
-//! cache is a bug that no compiler finds. Files whose methods are the same stay as they are, whatever release of controller-gen
-//! has written them.
+//! The copy methods of a Go project's types, brought up to date before each build: a field that a copy shares
+//! with the cache is a bug that no compiler finds. Files whose methods are the same stay as they are,
+//! whatever release of controller-gen has written them.
 
 use super::notices::tell;
 use crate::{BeforeBuild, Prepared};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The folder below `.opdev` for files that take part in builds only.
 const FOLDER: &str = "copies";
 
-/// What is done for one project, and what was said about it last.
+/// The copy methods of one project, and the last notice about them.
 struct ProjectCopies {
     root: PathBuf,
     generate: Generate,
@@ -29,7 +29,7 @@ struct ProjectCopies {
     told: String,
 }
 
-/// What is to happen before each build of a plan; `None` where it has no Go types, or does not want it.
+/// The step before each build of a plan; `None` where it has no Go types, or does not want it.
 pub(crate) fn before_build(
     plan: &Plan,
     state_folder: &PrivateFolder,
@@ -60,7 +60,7 @@ pub(crate) fn before_build(
     }))
 }
 
-/// What is to be told.
+/// Notices to tell.
 type Notices = Vec<(Level, String, Option<String>)>;
 
 impl ProjectCopies {
@@ -107,7 +107,7 @@ impl ProjectCopies {
         Ok(replace)
     }
 
-    /// What could not be made; said again only once it is something else.
+    /// Files that could not be made; told again only once they are other ones.
     fn problems(&mut self, made: &Made) -> Notices {
         if made.broken.is_empty() || !made.failed() {
             self.told.clear();
@@ -129,7 +129,8 @@ impl ProjectCopies {
 
 const OFF: &str = "correct the type, or set operator.generate: off in opdev.yaml";
 
-/// Whether a file has other methods than a text; headers, build tags and the order of imports are those of a release.
+/// Returns true if a file has other methods than a text; headers, build tags and the order of imports are
+/// those of a release.
 fn differs(path: &Path, text: &str) -> bool {
     small_text(path).is_none_or(|old| methods(&old) != methods(text))
 }

@@ -1,6 +1,6 @@
-//! Faults on request in what a process asks of the embedded control plane: delays, refusals, lost answers, watches that
-//! are held, cut or expired. Only there: a cluster that others use is never disturbed. The same seed disturbs the same
-//! calls in the same order.
+//! Faults on request in what a process asks of the embedded control plane: delays, refusals, lost answers,
+//! watches that are held, cut or expired. Only there: a cluster that others use is never disturbed. The same
+//! seed disturbs the same calls in the same order.
 
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
 use opdev_event::{Fault, FaultRule};
@@ -44,7 +44,7 @@ impl Live {
         Live { met: 0, left: rule.times, rule }
     }
 
-    /// Whether it can hit another call.
+    /// Returns true if it can hit another call.
     fn is_over(&self) -> bool {
         self.left == Some(0) || self.rule.nth.is_some_and(|nth| self.met >= nth)
     }
@@ -57,8 +57,8 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule holds it any
-    /// more. Rules of watches that last for a time end by themselves, which takes a runtime.
+    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule
+    /// holds it any more. Rules of watches that last for a time end by themselves, which takes a runtime.
     pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
         let (generation, times) = {
             let mut inner = self.lock();
@@ -103,7 +103,7 @@ impl Faults {
         held
     }
 
-    /// What happens to a call.
+    /// The outcome for a call.
     pub fn treatment(&self, asked: &Asked) -> Treatment {
         let called = ApiPath::of(&asked.path);
         let verb = called.verb(asked.method.as_str(), Some(asked.query.as_str()));
@@ -161,7 +161,7 @@ impl Inner {
         self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(passage))
     }
 
-    /// What the rules make of the watches of a resource.
+    /// The effect of the rules on the watches of a resource.
     fn passage(&self, resource: &str) -> Passage {
         let of = self.rules.iter().filter(|live| !live.is_over()).find_map(|live| {
             let concerned = matches!(live.rule.resource.as_str(), "" | "*") || live.rule.resource == resource;
@@ -221,7 +221,7 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Whether a rule concerns a call. What asks which kinds there are concerns no resource.
+/// Returns true if a rule concerns a call. What asks which kinds there are concerns no resource.
 fn matches(rule: &FaultRule, called: &ApiPath<'_>, verb: &str) -> bool {
     let is_verb = match rule.verb.as_str() {
         "" => true,

@@ -1,6 +1,6 @@
-//! Kinds of other projects that the program watches, such as those of cert-manager. On the embedded control plane their CRDs
-//! are installed from the Go module that the project requires, in the version that it requires; elsewhere, and where no
-//! module has them, they are named.
+//! Kinds of other projects that the program watches, such as those of cert-manager. On the embedded control
+//! plane their CRDs are installed from the Go module that the project requires, in the version that it
+//! requires; elsewhere, and where no module has them, they are named.
 
 use super::notices::tell;
 use crate::MissingKind;
@@ -84,7 +84,8 @@ async fn apply_all(client: &Client, crds: &[Value]) -> anyhow::Result<Vec<String
     Ok(names)
 }
 
-/// Looks through the modules that `go.mod` requires directly for the CRD of a kind, and takes all CRDs of its group there.
+/// Looks through the modules that `go.mod` requires directly for the CRD of a kind, and takes all CRDs of its
+/// group there.
 fn find(root: &Path, cache: &Path, wanted: &MissingKind) -> Option<Found> {
     let go_mod = small_text(&root.join("go.mod"))?;
     required(&go_mod).find_map(|(path, version)| {
@@ -97,7 +98,8 @@ fn find(root: &Path, cache: &Path, wanted: &MissingKind) -> Option<Found> {
     })
 }
 
-/// The modules that a `go.mod` requires directly. Those of Kubernetes itself have no CRDs that anybody installs.
+/// The modules that a `go.mod` requires directly. Those of Kubernetes itself have no CRDs that anybody
+/// installs.
 fn required(go_mod: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = go_mod.lines().filter(|line| !line.contains("// indirect"));
     let words = lines.map(|line| line.trim().trim_start_matches("require ").split_whitespace());
@@ -123,7 +125,8 @@ fn versions(crd: &Value) -> impl Iterator<Item = &str> {
     crd["spec"]["versions"].as_array().into_iter().flatten().filter_map(|version| version["name"].as_str())
 }
 
-/// The CRDs of a group below a folder, each name once; an experimental one counts less. Files for Helm cannot be read.
+/// The CRDs of a group below a folder, each name once; an experimental one counts less. Files for Helm cannot
+/// be read.
 fn crds(folder: &Path, group: &str) -> Vec<Value> {
     let mut files = yaml_files(folder);
     files.sort_by_key(|path| (path.to_string_lossy().contains("experimental"), path.clone()));

@@ -1,4 +1,4 @@
-//! What `go build` says, as diagnostics with place, excerpt and hint. Pure: texts in, diagnostics out.
+//! Errors of `go build` as diagnostics with place, excerpt and hint. Pure: texts in, diagnostics out.
 
 use opdev_event::{Diagnostic, Place, Severity};
 use opdev_sources::chart_problems;
@@ -30,8 +30,8 @@ pub(super) fn text_of(stdout: &str, stderr: &str) -> String {
     text + stderr
 }
 
-/// Reads the diagnostics. `dir` is where the build ran, `root` the project's root, `read` gives a file's text: a `//line` comment
-/// of the project may name any file, such as a device that never ends.
+/// Reads the diagnostics. `dir` is where the build ran, `root` the project's root, `read` gives a file's
+/// text: a `//line` comment of the project may name any file, such as a device that never ends.
 pub(super) fn diagnostics(
     text: &str,
     dir: &Path,
@@ -58,7 +58,7 @@ pub(super) fn diagnostics(
     for diagnostic in &mut found {
         diagnostic.hint = hint(&diagnostic.message);
     }
-    // The same file fails once for each package that needs it.
+    // A file that does not compile fails once for each package that needs it.
     let mut unique: Vec<Diagnostic> = Vec::new();
     for diagnostic in found {
         if !unique.contains(&diagnostic) {
@@ -135,8 +135,8 @@ fn hint(message: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The version of controller-runtime that a `go.mod` asks for; empty where a folder takes its place, `None` where it
-/// asks for none.
+/// The version of controller-runtime that a `go.mod` asks for; empty where a folder takes its place, `None`
+/// where it asks for none.
 pub(super) fn controller_runtime(go_mod: &str) -> Option<String> {
     const PATH: &str = "sigs.k8s.io/controller-runtime";
     let lines = || go_mod.lines().map(|line| line.split("//").next().unwrap_or_default().trim());

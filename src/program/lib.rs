@@ -1,6 +1,7 @@
-//! Operators that are processes of their own: found in a project (`project/program/detect`), built (`build`), started, stopped and
-//! swapped (`supervise`), their log lines read (`logs`), their reconciles told by `trace`. Never draws, never names a
-//! cluster, and never decides what a reconcile means: `program/trace` does. Starts nothing by itself: `inner_loop` asks for it.
+//! Operators that are processes of their own: found in a project (`project/program/detect`), built (`build`),
+//! started, stopped and swapped (`supervise`), their log lines read (`logs`), their reconciles told by
+//! `trace`. Never draws, never names a cluster, and never decides what a reconcile means: `program/trace`
+//! does. Starts nothing by itself: `inner_loop` asks for it.
 
 pub mod audit;
 mod build;

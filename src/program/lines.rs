@@ -1,5 +1,5 @@
-//! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody can read.
-//! What is too much is counted. The last lines are kept, for they say why a process ended.
+//! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody
+//! can read. What is too much is counted. The last lines are kept, for they say why a process ended.
 
 use super::debugger;
 use super::logs;
@@ -70,7 +70,7 @@ pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, mut told: Told, tai
             }
             line.clear();
         }
-        // What belongs together is written together: a stack never waits for the next entry.
+        // Lines of one entry are written together: a stack never waits for the next entry.
         told.tell(at, entry.flush());
         told.report();
     }
@@ -138,7 +138,7 @@ impl Told {
         }
     }
 
-    /// Whether one more line may be told; counts it otherwise.
+    /// Returns true if one more line may be told; counts it otherwise.
     fn has_room(&mut self) -> bool {
         if self.room < 1.0 {
             let now = Instant::now();

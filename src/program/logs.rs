@@ -1,5 +1,5 @@
-//! A line of a program's log, read by its shape: zap's console and JSON, slog, klog, logfmt, kopf, logback, and
-//! whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
+//! A line of a program's log, read by its shape: zap's console and JSON, slog, klog, logfmt, kopf, logback,
+//! and whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
 
 use opdev_event::{Level, mask};
 use opdev_findings::facts::record::LineName;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(super) struct Entry {
     /// How bad; `None` where the line does not say.
     pub(super) level: Option<Level>,
-    /// Who wrote it; empty where the line does not say.
+    /// The logger that wrote it; empty where the line does not say.
     pub(super) logger: String,
     pub(super) message: String,
     /// Fields in their order, without those that say which object and reconcile it is about.
@@ -80,7 +80,7 @@ impl Joiner {
     }
 }
 
-/// Whether a line goes on with an entry: it is indented, or it is a frame's function below an error.
+/// Returns true if a line goes on with an entry: it is indented, or it is a frame's function below an error.
 fn belongs_to(open: &Entry, line: &str) -> bool {
     let first = line.chars().next();
     if first == Some('\t') || line.starts_with("    ") || line.starts_with("  File \"") {
@@ -114,7 +114,8 @@ pub(super) fn parse(line: &str) -> Entry {
     entry
 }
 
-/// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever comes.
+/// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever
+/// comes.
 fn strip_escapes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -140,7 +141,7 @@ fn strip_escapes(line: &str) -> String {
     out
 }
 
-/// What follows the parameters of a sequence and the letter that ends it.
+/// The text after the parameters of a sequence and the letter that ends it.
 fn after_sequence(text: &str, is_parameter: impl Fn(char) -> bool) -> &str {
     let rest = text.trim_start_matches(is_parameter);
     let mut after = rest.chars();
@@ -151,7 +152,7 @@ fn after_sequence(text: &str, is_parameter: impl Fn(char) -> bool) -> &str {
     }
 }
 
-/// What follows a text for the terminal. One without an end is taken for words.
+/// The text after one for the terminal. One without an end is taken for words.
 fn after_text(text: &str) -> &str {
     let ends = [("\u{7}", 1), ("\u{1b}\\", 2), ("\u{9c}", 2)];
     let end = ends.into_iter().filter_map(|(end, long)| text.find(end).map(|at| at + long)).min();

@@ -1,7 +1,7 @@
-//! Kinds that a program watches and its cluster does not have, as controller-runtime says it in its log: it asks again
-//! every ten seconds, and ends the program after two minutes.
+//! Kinds that a program watches and its cluster does not have, as controller-runtime says it in its log: it
+//! asks again every ten seconds, and ends the program after two minutes.
 
-/// What controller-runtime writes.
+/// The words that controller-runtime writes.
 const SIGN: &str = "if kind is a CRD, it should be installed before calling Start";
 
 /// A kind that the cluster does not have.

@@ -1,7 +1,8 @@
-//! What a traced process asked and was answered, on its way from the connections to the task that makes reconciles of it.
+//! Calls and answers of a traced process, on their way from the connections to the task that makes reconciles
+//! of it.
 //!
-//! To wake the task takes about as long as a tenth of a call, and the call would wait for it. So the task is woken for the first
-//! observation only. While more come, it looks by itself every few milliseconds.
+//! To wake the task takes about as long as a tenth of a call, and the call would wait for it. So the task is
+//! woken for the first observation only. While more come, it looks by itself every few milliseconds.
 
 use opdev_controlplane::Observation;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ const PACE: Duration = Duration::from_millis(3);
 #[derive(Debug, Default)]
 pub(crate) struct ObservationQueue {
     waiting: Mutex<Vec<Observation>>,
-    /// Whether the task waits to be woken.
+    /// True if the task waits to be woken.
     sleeps: AtomicBool,
     woken: Notify,
 }
@@ -46,8 +47,8 @@ impl ObservationQueue {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits for the next ones. `looked` is when the task has last found some; the caller keeps it, for a wait may be given
-    /// up for something else and begun again.
+    /// Waits for the next ones. `looked` is when the task has last found some; the caller keeps it, for a
+    /// wait may be given up for something else and begun again.
     pub(crate) async fn next(&self, looked: &mut Option<Instant>) -> Vec<Observation> {
         loop {
             self.sleeps.store(false, Ordering::Release);

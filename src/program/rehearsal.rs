@@ -1,6 +1,6 @@
-//! Runs the programs of a project against a control plane of their own without an inner loop around them: for who swaps one
-//! version of an operator for another. A program is built, gets what its Deployment gives it and is traced as under
-//! `opdev run`; no file of the project is written.
+//! Runs the programs of a project against a control plane of their own without an inner loop around them: for
+//! who swaps one version of an operator for another. A program is built, gets what its Deployment gives it
+//! and is traced as under `opdev run`; no file of the project is written.
 
 use super::audit::Audit;
 use super::start::{self, Handles, Place};
@@ -35,9 +35,9 @@ pub struct Cast<'a> {
     pub project: &'a Project,
     /// The folder for binaries and credentials, outside of the project.
     pub folder: &'a Path,
-    /// What the user allows it.
+    /// The permissions that the user gives it.
     pub trust: &'a Trust,
-    /// What its files are.
+    /// Its files.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// Where facts go.
     pub events: &'a EventSink,
@@ -95,7 +95,8 @@ impl Stage {
         Ok(Started(start::start(&programs, place).await))
     }
 
-    /// Custom resources (`group/plural`) at another version, as the converter of their definition makes them. Nothing is stored.
+    /// Custom resources (`group/plural`) at another version, as the converter of their definition makes them.
+    /// Nothing is stored.
     ///
     /// # Errors
     /// What the converter could not do, in words.
@@ -115,7 +116,7 @@ impl Stage {
 }
 
 impl Started {
-    /// Whether a program serves webhooks, as the project's files say.
+    /// Returns true if a program serves webhooks, as the project's files say.
     pub fn serve_webhooks(&self) -> bool {
         self.0.serve_webhooks()
     }
@@ -127,7 +128,7 @@ impl Started {
 }
 
 impl Handles {
-    /// Whether one of them serves webhooks.
+    /// Returns true if one of them serves webhooks.
     pub(crate) fn serve_webhooks(&self) -> bool {
         let serves = |serving: &Serving| !serving.said.borrow().webhooks.is_empty();
         self.0.iter().any(|handle| handle.serving.as_ref().is_some_and(serves))

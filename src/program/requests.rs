@@ -1,5 +1,5 @@
-//! What the user asks of the operator's own programs: reconciles through its trace, faults and events in what it hears of the
-//! API server.
+//! The user's requests to the operator's own programs: reconciles through its trace, faults and events in
+//! what it hears of the API server.
 
 use super::start::{Handle, Handles};
 use crate::Ask;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-/// What was done, in words, or why not and what to do.
+/// The action, in words, or the reason why there was none, with a hint.
 type Answer = Result<String, (String, Option<String>)>;
 
 /// How long a reconcile that was asked for may take before nobody waits for it any more.
@@ -45,8 +45,8 @@ impl Handles {
         true
     }
 
-    /// Asks the program of an object for a reconcile by one of its controllers, to see whether a change was missed.
-    /// Programs that cannot be asked are left alone.
+    /// Asks the program of an object for a reconcile by one of its controllers, to see whether a change was
+    /// missed. Programs that cannot be asked are left alone.
     pub fn look_again(&self, controller: &str, object: &ObjectRef, sources: &Sources) {
         let tracing = self.of_kind(&object.gvk, sources).and_then(|program| program.tracing.as_deref());
         let wish = ReconcileNow {
@@ -136,7 +136,7 @@ fn disturb(programs: &[(Option<Arc<Tracing>>, u64)], rules: &[FaultRule]) -> Ans
     }
     if disturbed == 0 {
         return Err((
-            "only calls to the embedded control plane are disturbed".to_owned(),
+            "faults are injected only into calls to the embedded control plane".to_owned(),
             Some("start opdev with --embedded".to_owned()),
         ));
     }
@@ -175,8 +175,8 @@ fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     }
 }
 
-/// Asks for two reconciles; the second one should write nothing. One verdict: no further writes, still writes, or could not be
-/// judged.
+/// Asks for two reconciles; the second one should write nothing. One verdict: no further writes, still
+/// writes, or could not be judged.
 async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let Some(following) = tracing else { return ask(tracing, object) };
     let mut reconciles = following.reconciles();
@@ -215,8 +215,8 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     said
 }
 
-/// The reconciles of one object that were asked for: several controllers of a program may be for one kind. None where none
-/// came in time.
+/// The reconciles of one object that were asked for: several controllers of a program may be for one kind.
+/// None where none came in time.
 async fn round(reconciles: &mut Receiver<Arc<Reconcile>>, key: &ObjectKey) -> Vec<Arc<Reconcile>> {
     let mut round = Vec::new();
     let mut until = tokio::time::Instant::now() + PATIENCE;
@@ -247,7 +247,7 @@ fn places(reconcile: &Reconcile) -> String {
     if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }
 
-/// Whether a reconcile was asked for; one that is told again because of late calls was seen before.
+/// Returns true if a reconcile was asked for; one that is told again because of late calls was seen before.
 fn is_asked(reconcile: &Reconcile) -> bool {
     let asked = reconcile.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
     asked && reconcile.process.as_ref().is_none_or(|process| process.late_calls == 0)

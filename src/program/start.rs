@@ -1,5 +1,5 @@
-//! The operator's own programs beside the inner loop: what they are, when each may start, which environment it gets, which
-//! saved files concern it. `supervise` builds and runs them.
+//! The operator's own programs beside the inner loop: what they are, when each may start, which environment
+//! it gets, which saved files concern it. `supervise` builds and runs them.
 
 use super::audit::Audit;
 use super::tracing::Tracing;
@@ -44,7 +44,7 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
         tell(place.events, Level::Error, problem.to_owned(), hint).await;
     }
     if programs.plans().is_empty() && !place.disturb.0.is_empty() {
-        let message = "no call is disturbed: the project has no program of its own".to_owned();
+        let message = "no fault is injected: the project has no program of its own".to_owned();
         tell(place.events, Level::Warn, message, None).await;
     }
     let mut handles = Handles::default();
@@ -58,7 +58,7 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
             tell(place.events, Level::Warn, message, hint).await;
         }
         let begun = match own_folder(&place, at) {
-            // What is said of the manager's Deployment, and of webhooks, is about the first one.
+            // Notices about the manager's Deployment, and about webhooks, are about the first one.
             Ok(folder) => begin(plan.clone(), &place, (&folder, at == 0)).await,
             Err(error) => Err(error),
         };
@@ -73,8 +73,8 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
     handles
 }
 
-/// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first one, a folder
-/// in it for each other one.
+/// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first
+/// one, a folder in it for each other one.
 fn own_folder(place: &Place<'_>, at: usize) -> Result<PrivateFolder> {
     match at {
         0 => Ok(place.state_folder.clone()),
@@ -91,17 +91,18 @@ pub struct Place<'a> {
     pub events: &'a EventSink,
     /// The numbers of reconciles.
     pub numbers: &'a ReconcileNumbers,
-    /// What serves; the program waits for the first set, with which its kinds are there.
+    /// The sources that serve; the program waits for the first set, with which its kinds are there.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: &'a Trust,
-    /// Whether to poll files rather than to listen to the kernel.
+    /// True to poll files rather than to listen to the kernel.
     pub poll: bool,
-    /// Which faults its calls get from the start, and which are hit by chance.
+    /// The faults that its calls get from the start, and the number that decides which calls are hit by
+    /// chance.
     pub disturb: (&'a [FaultRule], u64),
     /// Whom its calls are made as, where not as the user.
     pub acting: Option<&'a Identity>,
-    /// Who sees each of its calls, besides the trace.
+    /// The audience of each of its calls, besides the trace.
     pub audit: Option<&'a Audit>,
 }
 
@@ -113,7 +114,7 @@ pub struct Handles(pub(crate) Vec<Handle>);
 pub(crate) struct Handle {
     /// The program in words.
     pub(crate) words: String,
-    /// What one can ask for.
+    /// The way to ask for something.
     pub(crate) ask: mpsc::Sender<Ask>,
     /// Stops it.
     stop: CancellationToken,
@@ -124,7 +125,7 @@ pub(crate) struct Handle {
     pub(crate) serving: Option<Serving>,
     /// Hears what it does.
     pub(crate) tracing: Option<Arc<Tracing>>,
-    /// Which of its calls are hit by chance.
+    /// The number that decides which of its calls are hit by chance.
     pub(crate) seed: u64,
 }
 
@@ -157,14 +158,14 @@ async fn run_once_allowed(
     events: EventSink,
 ) {
     if !trust.grants(&permission) {
-        let asked = "your word: the project wants opdev to build and start it";
+        let asked = "your answer: the project wants opdev to build and start it";
         waits(&supervisor, asked).await;
         match stopping.run_until_cancelled(trust.decided(&permission)).await {
             None => return,
             Some(true) => {}
             Some(false) => {
                 let refused =
-                    "your word: you have not allowed opdev to build and start it (key R asks again)";
+                    "your answer: you have not allowed opdev to build and start it (key R asks again)";
                 waits(&supervisor, refused).await;
                 if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
                     return;
@@ -270,8 +271,8 @@ async fn begin(
     Ok(Handle { words, ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
 }
 
-/// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
-/// what the files that are added to its build tell.
+/// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and
+/// listens for what the files that are added to its build tell.
 async fn trace(
     place: &Place<'_>,
     folder: &PrivateFolder,
@@ -333,13 +334,13 @@ async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
         _ if rules.is_empty() => {}
         Some(faults) => faults.set(rules.to_vec(), seed),
         None => {
-            let message = "no call is disturbed: only calls to the embedded control plane can be".to_owned();
+            let message = "no fault is injected: that works only on the embedded control plane".to_owned();
             tell(place.events, Level::Warn, message, None).await;
         }
     }
 }
 
-/// What the manager's Deployment gives to the program.
+/// The surroundings that the manager's Deployment gives to the program.
 fn deployed(
     place: &Place<'_>,
     kustomized: &Kustomized,
@@ -352,8 +353,8 @@ fn deployed(
     manager_manifest::read(&place.project.root, kustomized, pod)
 }
 
-/// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
-/// `opdev.yaml` say counts more.
+/// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the
+/// Makefile or `opdev.yaml` say counts more.
 fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment) {
     for (name, value) in &deployed.env {
         if std::env::var_os(name).is_none() {
@@ -368,7 +369,7 @@ fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment
     });
     plan.watch.extend(files);
     match &plan.build {
-        // Of equal flags the last one counts.
+        // Flags that come twice count as the last one says.
         Build::Go { .. } => {
             plan.command = deployed.args.iter().cloned().chain(plan.command.drain(..)).collect();
         }
@@ -411,8 +412,8 @@ async fn tell_deployed(deployed: &Deployed, plan: &Plan, events: &EventSink) {
     }
 }
 
-/// Before each start: frees the lease of the program before, on the embedded control plane, makes its namespace and what its
-/// webhooks need, and says which save led to the start.
+/// Before each start: frees the lease of the program before, on the embedded control plane, makes its
+/// namespace and what its webhooks need, and says which save led to the start.
 fn before_start(
     plan: &Plan,
     place: &Place<'_>,
@@ -466,8 +467,8 @@ fn environment(place: &Place<'_>, folder: &PrivateFolder) -> Result<Environment>
     Ok(Environment { traced: plain.clone(), plain })
 }
 
-/// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the first one
-/// that names a current context counts. Credentials are not copied.
+/// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the
+/// first one that names a current context counts. Credentials are not copied.
 fn of_context(place: &Place<'_>, folder: &PrivateFolder) -> Result<String> {
     let named = place.choice.kubeconfig.clone();
     let listed = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
@@ -531,7 +532,7 @@ async fn follow(
             }
         };
         if renewed {
-            // What was saved while nothing listened; the supervisor knows what is new.
+            // Files may have been saved while nothing listened; the supervisor knows what is new.
             let files = files_of(set.flat.iter().cloned().collect()).await;
             if ask.send(Ask::Saved { files, at: Instant::now() }).await.is_err() {
                 return;

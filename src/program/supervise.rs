@@ -1,6 +1,9 @@
-//! The life of the operator's program: built at the start and after each save that matters, swapped once a build has
-//! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
-//! starts. While a build is broken, the last good program goes on.
+//! The problem: builds take seconds, and saves, crashes, keys and the end of opdev come in the middle of
+//! them. Two programs must never write at once, and a broken build must not cost the one that works.
+//!
+//! The life of the operator's program: built at the start and after each save that matters, swapped once a
+//! build has succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended
+//! before the new one starts. While a build is broken, the last working program goes on.
 
 mod debugged;
 mod going_back;
@@ -40,12 +43,12 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What one can ask for.
+/// Requests to the supervisor.
 #[derive(Debug)]
 pub enum Ask {
     /// Files were saved.
     Saved {
-        /// Which, absolute.
+        /// The files, absolute.
         files: Vec<PathBuf>,
         /// When the last of them was closed or renamed.
         at: Instant,
@@ -57,9 +60,9 @@ pub enum Ask {
 /// The environment variables of the program beside those of the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Of a program as it is.
+    /// The environment of a program as it is.
     pub plain: BTreeMap<String, String>,
-    /// Of a program to whose build files were added.
+    /// The environment of a program to whose build files were added.
     pub traced: BTreeMap<String, String>,
 }
 
@@ -70,7 +73,8 @@ pub struct Start {
     pub number: u64,
     /// When.
     pub at: Timestamp,
-    /// The saved files that led to it, relative to the project's root; empty for the first one and after a crash.
+    /// The saved files that led to it, relative to the project's root; empty for the first one and after a
+    /// crash.
     pub files: Vec<String>,
     /// How much was added to the build.
     pub rung: Option<Rung>,
@@ -79,7 +83,7 @@ pub struct Start {
 /// Runs before each start, such as to free the lease of the program before.
 pub type BeforeStart = Arc<dyn Fn(Arc<Start>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What a program waits for before it may start.
+/// The condition that a program waits for before it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Awaited {
@@ -102,7 +106,7 @@ impl fmt::Display for Awaited {
 
 impl std::error::Error for Awaited {}
 
-/// What was made ready for a build.
+/// The files that were made ready for a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// Files of the project that were written, absolute; they lead to no further build.
@@ -114,9 +118,9 @@ pub struct Prepared {
 /// Runs before each build, such as to bring generated files up to date.
 pub type BeforeBuild = Arc<dyn Fn() -> BoxFuture<'static, Prepared> + Send + Sync>;
 
-/// What is needed to run a program.
+/// Everything that is needed to run a program.
 pub struct Supervisor {
-    /// What is built and started.
+    /// The program that is built and started.
     pub plan: Plan,
     /// The project's root.
     pub root: PathBuf,
@@ -126,13 +130,14 @@ pub struct Supervisor {
     pub cache: PathBuf,
     /// Where facts go.
     pub events: EventSink,
-    /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is not traced.
+    /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is
+    /// not traced.
     pub traced: Option<mpsc::Sender<Seen>>,
-    /// Whether the program tells of its reconciles itself; `None` where nobody listens.
+    /// True if the program tells of its reconciles itself; `None` where nobody listens.
     pub tells: Option<watch::Receiver<bool>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
-    /// What is asked for.
+    /// Requests.
     pub asked: mpsc::Receiver<Ask>,
     /// The environment, once the program may start; else what it waits for.
     pub ready: watch::Receiver<Result<Arc<Environment>, Awaited>>,
@@ -144,7 +149,7 @@ pub struct Supervisor {
     pub starts: watch::Sender<Option<Arc<Start>>>,
     /// Counts the program's calls to the API server; `None` where nobody sees them.
     pub calls: Option<Arc<AtomicU64>>,
-    /// What the user is told of that takes too long.
+    /// The times after which the user is told that something takes long.
     pub limits: Limits,
 }
 
@@ -160,7 +165,8 @@ struct Running {
     names: mpsc::Receiver<()>,
     /// How it has ended under a debugger that goes on.
     exited: Option<ExitStatus>,
-    /// When it should have called the API server, and how many calls there were before; `None` where that was told.
+    /// When it should have called the API server, and how many calls there were before; `None` where that was
+    /// told.
     silent: Option<(Instant, u64)>,
 }
 
@@ -173,7 +179,7 @@ struct Building {
     told_at: Option<Instant>,
 }
 
-/// What changes while a program is looked after.
+/// The state that changes while a program is looked after.
 struct Life {
     input: Supervisor,
     builder: Builder,
@@ -184,7 +190,7 @@ struct Life {
     vet: Vet,
     /// The newest good build, until it is started, and after that for a start after a crash.
     built: Option<Built>,
-    /// Whether `built` waits to be started.
+    /// True if `built` waits to be started.
     fresh: bool,
     retry: Option<Instant>,
     crashes: Crashes,
@@ -194,13 +200,14 @@ struct Life {
     saved_at: Option<Instant>,
     /// How much was added to the program that was started last.
     rung: Option<Rung>,
-    /// Whether it tells of its reconciles itself.
+    /// True if it tells of its reconciles itself.
     tells: bool,
-    /// Whether its lines name the objects that they are about.
+    /// True if its lines name the objects that they are about.
     names_objects: bool,
-    /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
+    /// True if the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,
-    /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
+    /// How many calls there had been when the user was told of silence; a program that never calls is told of
+    /// once.
     silent_at: Option<u64>,
     state: ProcessState,
     /// The program to go back to where a new one ends at once.
@@ -211,7 +218,7 @@ struct Life {
 
 /// How long the rest of the output is waited for after the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// What client-go says where a client is made before the added files are ready.
+/// The words of client-go where a client is made before the added files are ready.
 const NO_PROVIDER: &str = "no Auth Provider found for name";
 /// Variables of opdev's own environment that would lead a program to another cluster.
 const OTHER_CLUSTERS: [&str; 2] = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"];
@@ -273,7 +280,7 @@ impl Supervisor {
     }
 }
 
-/// What happened next.
+/// The next event.
 enum Next {
     Stop,
     Asked(Option<Ask>),
@@ -512,7 +519,7 @@ impl Life {
             return self.start(Vec::new()).await;
         }
         let mut lines = tail.lines();
-        // What the debugger says of the end is not why it came.
+        // The debugger's words about the end are not the reason for it.
         lines.retain(|line| exited.is_none() || debugger::stop_reason(line).is_none());
         let reason = if clean {
             crash::Reason::default()

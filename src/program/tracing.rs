@@ -1,5 +1,6 @@
-//! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
-//! its calls, and the task that makes reconciles of them. Never decides what belongs to what: `program/trace` does.
+//! A traced process from its socket and its calls to events: the token for the embedded control plane, the
+//! copies of its calls, and the task that makes reconciles of them. Never decides what belongs to what:
+//! `program/trace` does.
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -67,10 +68,10 @@ enum Way {
 /// The files whose edit leads to a start, and the number of the sources that serve then.
 type SavedStart = (Vec<String>, u64);
 
-/// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
-/// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
-/// with the credentials of the kubeconfig, which impersonate that account, through a socket on loopback with a token of
-/// its own. `None` where the control plane does not listen.
+/// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The
+/// embedded control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a
+/// cluster its calls go with the credentials of the kubeconfig, which impersonate that account, through a
+/// socket on loopback with a token of its own. `None` where the control plane does not listen.
 ///
 /// # Errors
 /// Where a socket cannot be made.
@@ -106,7 +107,7 @@ impl Tracing {
         Self::admitted(heard, copies, plane, user, sink)
     }
 
-    /// The same as the admin; `audit` sees the calls, too.
+    /// Listens for the admin; `audit` sees the calls, too.
     fn audited(
         socket: &Path,
         plane: &ControlPlane,
@@ -117,7 +118,7 @@ impl Tracing {
         Self::admitted(heard, CallCopies { audit, ..copies }, plane, User::admin(), sink)
     }
 
-    /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
+    /// Listens for this ServiceAccount. Rights that it lacks are told to the part that keeps its roles.
     ///
     /// # Errors
     /// As of `start`.
@@ -165,8 +166,8 @@ impl Tracing {
         Tracing { listener, way, starts, printed, faults, calls, reconciles, task }
     }
 
-    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On the embedded
-    /// control plane it leads to where that listens, and there is none where it does not.
+    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On
+    /// the embedded control plane it leads to where that listens, and there is none where it does not.
     pub fn kubeconfig(
         &self,
         listening: Option<&Listening>,
@@ -190,7 +191,8 @@ impl Tracing {
         _ = self.starts.send((files, sources)).await;
     }
 
-    /// Where printed lines go that the process tells, too, so that each is shown once, and those that name an object.
+    /// Where printed lines go that the process tells, too, so that each is shown once, and those that name an
+    /// object.
     pub fn printed(&self) -> Sender<Seen> {
         self.printed.clone()
     }
@@ -200,7 +202,7 @@ impl Tracing {
         self.listener.reconcile(wish)
     }
 
-    /// Whether a process has said that it tells of its reconciles.
+    /// Tells whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.listener.tells()
     }
@@ -238,7 +240,8 @@ struct TraceInput {
 }
 
 impl TraceInput {
-    /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
+    /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be
+    /// disturbed or not.
     fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, CallCopies)> {
         let (listener, records) = Listener::start(socket)?;
         let seen = Arc::new(ObservationQueue::default());
@@ -267,7 +270,7 @@ struct CallCopies {
     calls: Arc<AtomicU64>,
     /// Where rights go that it lacks, where somebody keeps its roles.
     refused: Option<Sender<MissingRight>>,
-    /// Who sees each call.
+    /// The audience of each call.
     audit: Option<Audit>,
 }
 
@@ -281,7 +284,8 @@ impl CallCopies {
     }
 }
 
-/// The right that a refusal names, in JSON or in protobuf, whose texts stand between the bytes of their lengths.
+/// The right that a refusal names, in JSON or in protobuf, whose texts stand between the bytes of their
+/// lengths.
 fn missing_right(body: &[u8]) -> Option<MissingRight> {
     if let Ok(status) = serde_json::from_slice::<Value>(body) {
         return MissingRight::parse(status["message"].as_str()?);
@@ -305,7 +309,8 @@ impl Observer for CallCopies {
                 see(call(exchange));
             }
         }
-        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at all.
+        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at
+        // all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
                 fills_cache(&exchange.asked)
@@ -391,14 +396,14 @@ enum Heard {
     Elapsed,
 }
 
-/// Whether a read without the id of a reconcile is one of a watch, or of what the API server serves. A list in pages, and one that may be
-/// old, fills a cache.
+/// Returns true if a read without the id of a reconcile is one of a watch, or of what the API server serves.
+/// A list in pages, and one that may be old, fills a cache.
 fn fills_cache(asked: &Asked) -> bool {
     let is_kept = ["watch=", "limit=", "resourceVersion="].iter().any(|part| asked.query.contains(part));
     asked.mark.is_none() && asked.method == "GET" && (is_kept || is_discovery(&asked.path))
 }
 
-/// Whether a path is about what the API server serves.
+/// Returns true if a path is about what the API server serves.
 fn is_discovery(path: &str) -> bool {
     let parts = path.trim_matches('/').split('/').count();
     match path.split('/').nth(1) {
@@ -424,7 +429,7 @@ fn lost(calls: u64) -> Event {
         at: Timestamp::now(),
         level: Level::Warn,
         message: format!("the operator calls faster than its calls can be shown: {calls} of them are not"),
-        hint: Some("passes of this moment may lack calls".to_owned()),
+        hint: Some("reconciles of this moment may lack calls".to_owned()),
         object: None,
     })
 }

@@ -19,15 +19,16 @@ type Finding = (String, String);
 pub(super) struct Vet {
     /// Dropping it ends it.
     work: Option<AbortOnDropHandle<Option<Vec<Diagnostic>>>>,
-    /// Folders of packages, relative to the project's root, whose files were saved since they were looked at last.
+    /// Folders of packages, relative to the project's root, whose files were saved since they were looked at
+    /// last.
     folders: BTreeSet<PathBuf>,
     /// What was told, and how often it is there.
     told: BTreeMap<Finding, usize>,
 }
 
 impl Vet {
-    /// Looks at the packages of these files, relative to the project's root, and at those whose look was ended, where the
-    /// program is built by `go build` and the settings do not forbid it.
+    /// Looks at the packages of these files, relative to the project's root, and at those whose look was
+    /// ended, where the program is built by `go build` and the settings do not forbid it.
     pub(super) fn begin(&mut self, builder: &Builder, files: &[String]) {
         self.end();
         let packages = self.packages(builder, files);

@@ -1,7 +1,8 @@
-//! The webhooks of the operator's program on the embedded control plane: read before each start, from the project's manifests
-//! or else from its markers, registered once the program answers, taken away with it. A program that makes its certificate itself finds its Secret, its Service and the configurations before it
-//! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has left. Writes as
-//! opdev, never as the program.
+//! The webhooks of the operator's program on the embedded control plane: read before each start, from the
+//! project's manifests or else from its markers, registered once the program answers, taken away with it. A
+//! program that makes its certificate itself finds its Secret, its Service and the configurations before it
+//! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has
+//! left. Writes as opdev, never as the program.
 
 use super::notices::tell;
 use crate::Environment;
@@ -34,8 +35,8 @@ use tokio::sync::{OnceCell, watch};
 /// How often a port is tried until something listens there.
 const TRY: Duration = Duration::from_millis(100);
 
-/// The files of a mounted Secret that a webhook server reads; the key comes first, for whoever watches the certificate reads
-/// both when it changes.
+/// The files of a mounted Secret that a webhook server reads; the key comes first, for whoever watches the
+/// certificate reads both when it changes.
 const FILES: [&str; 3] = ["tls.key", "tls.crt", "ca.crt"];
 
 /// Webhooks of one program.
@@ -66,8 +67,8 @@ pub(crate) struct NamedWebhooks {
     wrong: Option<String>,
 }
 
-/// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers ask for, as
-/// `make manifests` would write it.
+/// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers
+/// ask for, as `make manifests` would write it.
 pub(crate) fn read(root: &Path) -> NamedWebhooks {
     let webhooks = Webhooks::read(root, &Kustomized::read(root));
     if webhooks.has_admission() || !root.join("go.mod").is_file() {
@@ -83,8 +84,9 @@ pub(crate) fn read(root: &Path) -> NamedWebhooks {
     NamedWebhooks { webhooks: webhooks.with_admission(admission), by_markers, wrong }
 }
 
-/// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer also has the
-/// folder with it. Whether a Go program serves webhooks may change with any save, so that one always finds a certificate.
+/// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer
+/// also has the folder with it. Whether a Go program serves webhooks may change with any save, so that one
+/// always finds a certificate.
 pub(crate) async fn certified(
     (root, project): (&Path, &str),
     state_folder: &PrivateFolder,
@@ -98,8 +100,8 @@ pub(crate) async fn certified(
     if said.webhooks.is_empty() && !is_go {
         return Ok(None);
     }
-    // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
-    // the programs of several projects apart.
+    // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its
+    // own keeps the programs of several projects apart.
     let temporary = state_folder.folder("tmp")?;
     let folder = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
     let Some(authority) = connection.certify_webhooks(&folder)? else { return Ok(None) };
@@ -122,7 +124,8 @@ pub(crate) async fn certified(
     Ok(Some((serving, folder.path().to_owned())))
 }
 
-/// The globs of the manifests, as seen from the folder of the program: a save of one is a start, and with it they are read again.
+/// The globs of the manifests, as seen from the folder of the program: a save of one is a start, and with it
+/// they are read again.
 pub(crate) fn watched(root: &Path, dir: &Path) -> [String; 2] {
     let folder = root.join("config/webhook");
     let inside = folder.strip_prefix(dir).unwrap_or(Path::new("config/webhook"));
@@ -130,8 +133,8 @@ pub(crate) fn watched(root: &Path, dir: &Path) -> [String; 2] {
 }
 
 impl Serving {
-    /// Registers the webhooks once the program listens, again where they have changed, and goes on to mount its Secret where
-    /// it makes its certificate itself.
+    /// Registers the webhooks once the program listens, again where they have changed, and goes on to mount
+    /// its Secret where it makes its certificate itself.
     pub(crate) async fn run(self) {
         let mut said = self.said.subscribe();
         self.clear().await;
@@ -197,8 +200,8 @@ impl Serving {
         tell(&self.events, level, message, hint).await;
     }
 
-    /// Before each start: reads what the project says now, and makes what a program that makes its certificate itself finds in
-    /// its cluster.
+    /// Before each start: reads what the project says now, and makes what a program that makes its
+    /// certificate itself finds in its cluster.
     pub(crate) async fn prepare(&self) {
         let root = self.root.clone();
         if let Ok(said) = tokio::task::spawn_blocking(move || read(&root)).await {
@@ -351,8 +354,8 @@ fn path_of(object: &Value) -> Option<String> {
     }
 }
 
-/// The folder in which a Secret is mounted, below the system's folder for temporary files: a project's files must not have
-/// opdev write anywhere else.
+/// The folder in which a Secret is mounted, below the system's folder for temporary files: a project's files
+/// must not have opdev write anywhere else.
 fn mount_folder(path: &Path) -> Result<PrivateFolder> {
     let temporary = [Path::new("/tmp").to_owned(), std::env::temp_dir()];
     let inside = temporary.iter().find_map(|folder| path.strip_prefix(folder).ok());
@@ -363,8 +366,8 @@ fn mount_folder(path: &Path) -> Result<PrivateFolder> {
     PrivateFolder::named(path).context("the folder of its mount cannot be used")
 }
 
-/// Deletes the lease that a program before has not given back, so that the next one need not wait for its end: only one
-/// of this name that a process of this machine holds.
+/// Deletes the lease that a program before has not given back, so that the next one need not wait for its
+/// end: only one of this name that a process of this machine holds.
 pub(crate) async fn free_lease(client: &Client, name: &str, host: &str) {
     let list = match send(
         client,

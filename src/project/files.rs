@@ -45,7 +45,7 @@ pub fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) ->
     })
 }
 
-/// What was read of a project, before the user was asked what of it is allowed.
+/// The content that was read of a project, before the user was asked what of it is allowed.
 pub struct Unasked {
     files: Files,
     /// Links that lead out of the project.
@@ -95,8 +95,8 @@ fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Opt
     Options { allow, granted, ..Options::clone(options) }
 }
 
-/// Links that lead out of the project and are read with a chart, relative to its root: in the chart, on the way to it, and in
-/// folders of the project that links of the chart lead to.
+/// Links that lead out of the project and are read with a chart, relative to its root: in the chart, on the
+/// way to it, and in folders of the project that links of the chart lead to.
 pub fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
     let (real, walk) = (root.canonicalize().ok(), read::Walk::from(chart));
     let mut links = LinksOut { root, real, walk, seen: BTreeSet::new(), found: Vec::new() };
@@ -212,8 +212,8 @@ pub(crate) fn read(
     Unasked { files, linked: memory.linked.clone(), unread }
 }
 
-/// Links that lead out of the project and are read with its charts, types, CRDs, samples or scripts. Where the settings say
-/// that something lies elsewhere, it is no news.
+/// Links that lead out of the project and are read with its charts, types, CRDs, samples or scripts. Where
+/// the settings say that something lies elsewhere, it is no news.
 fn all_links_out(project: &Project, charts: &[String]) -> Vec<(String, String)> {
     let given = project.crds.iter().chain(&project.types).chain(&project.samples).chain(&project.reconcilers);
     let inside = |path: &&Path| path.is_relative() && !path.iter().any(|part| part == "..");
@@ -371,7 +371,8 @@ pub fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
         // The parent tells when the folder itself is replaced, or a link points elsewhere.
         flat(&path);
         if let Ok(real) = path.canonicalize() {
-            // Nobody listens to files of the kernel, nor to a folder around the project: to look at all of it has no end.
+            // Nobody listens to files of the kernel, nor to a folder around the project: to look at all of it
+            // has no end.
             if !real.is_dir() {
                 flat(&real);
             } else if read::no_place_for_files(root, &real).is_none() {
@@ -480,7 +481,8 @@ mod tests {
         assert_eq!(names(read_dir_in_work(folder.path())), "Chart.yaml templates/a.yaml");
         // Helm renders them.
         assert!(names(read_dir(folder.path())).contains("templates/#a.yaml#"));
-        // Emacs' lock leads nowhere. Helm fails, and the link is named; a rule for it counts before anybody looks.
+        // Emacs' lock leads nowhere. Helm fails, and the link is named; a rule for it counts before anybody
+        // looks.
         symlink("me@host.1:2", at(".#values.yaml")).unwrap();
         assert_eq!(names(read_dir_in_work(folder.path())), "Chart.yaml templates/a.yaml");
         let why = names(read_dir(folder.path()));

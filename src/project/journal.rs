@@ -1,5 +1,6 @@
-//! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and other tools.
-//! Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds the operator up.
+//! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and
+//! other tools. Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds
+//! the operator up.
 
 use anyhow::{Context as _, Result};
 use opdev_event::Event;
@@ -17,7 +18,8 @@ pub const FILE: &str = "events.jsonl";
 /// Lines that may wait for the disk.
 const WAITING: usize = 8_192;
 
-/// How long the thread gathers lines before it writes them: to wake it for each of many events costs more than the event.
+/// How long the thread gathers lines before it writes them: to wake it for each of many events costs more
+/// than the event.
 const GATHERED: Duration = Duration::from_millis(5);
 
 /// The size at which the file starts over; the one before is kept as `events.jsonl.1`.
@@ -47,8 +49,9 @@ impl Journal {
         Ok(Journal { lines: Some(lines), dropped: 0, writer: Some(writer) })
     }
 
-    /// Appends an event, which is made a line where it is written: what waits shares its objects with the state.
-    /// A table that the user looks at is left out: it comes whole at each change, and would push all else out of the file.
+    /// Appends an event, which is made a line where it is written: what waits shares its objects with the
+    /// state. A table that the user looks at is left out: it comes whole at each change, and would push all
+    /// else out of the file.
     pub fn record(&mut self, event: &Event) {
         if matches!(event, Event::TableChanged { .. } | Event::KindsServed { .. } | Event::FilesListed { .. })
         {
@@ -105,9 +108,10 @@ fn write(folder: &PrivateFolder, file: File, waiting: &Receiver<(u64, Event)>) {
     }
 }
 
-/// Hands every line of the file at `path` to `take`, in order, and with `wait` those that are still to come; starts
-/// over where a new run starts the file over. Ends when `take` says false, or, at the end of the file, `goes_on`: that is asked
-/// again and again while nothing comes, and what was written meanwhile is still handed over.
+/// Hands every line of the file at `path` to `take`, in order, and with `wait` those that are still to come;
+/// starts over where a new run starts the file over. Ends when `take` says false, or, at the end of the file,
+/// `goes_on`: that is asked again and again while nothing comes, and what was written meanwhile is still
+/// handed over.
 ///
 /// # Errors
 /// Where the file cannot be read.

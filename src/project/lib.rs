@@ -1,6 +1,7 @@
-//! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT`, `go.mod` and `opdev.yaml`.
-//! First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, a Go module with API types that
-//! requires controller-runtime, the layout with `config/watches.yaml`, `config/types` or `config/reconcilers`.
+//! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT`, `go.mod` and
+//! `opdev.yaml`. First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, a Go
+//! module with API types that requires controller-runtime, the layout with `config/watches.yaml`,
+//! `config/types` or `config/reconcilers`.
 
 pub mod files;
 pub mod go;
@@ -34,8 +35,8 @@ pub struct Project {
     pub crds: Vec<PathBuf>,
     /// Folders with Go type files, relative to the root.
     pub types: Vec<PathBuf>,
-    /// Folders whose scripts and folders of templates reconcile the kind that they are named after, relative to the
-    /// root.
+    /// Folders whose scripts and folders of templates reconcile the kind that they are named after, relative
+    /// to the root.
     pub reconcilers: Vec<PathBuf>,
     /// Files or folders with samples, relative to the root.
     pub samples: Vec<PathBuf>,
@@ -69,12 +70,13 @@ impl Project {
         self
     }
 
-    /// Whether it has programs of its own.
+    /// Returns true if it has programs of its own.
     pub fn has_program(&self) -> bool {
         !Programs::of(self).permissions().is_empty()
     }
 
-    /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above it.
+    /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above
+    /// it.
     ///
     /// # Errors
     /// [`NoProject`], which says what was looked for and where, or what is wrong with `opdev.yaml`.
@@ -138,7 +140,8 @@ impl Project {
         let watches = match (&settings.watches, watches) {
             (Some(named), _) => Some(PathBuf::from(named)),
             (None, Some(found)) => Some(PathBuf::from(found)),
-            // Without types and a program the project's kinds can only come from this file: its absence is worth a word.
+            // Without types and a program the project's kinds can only come from this file: its absence is
+            // worth a word.
             (None, None) if !own_layout && !kubebuilder && settings.operator.is_none() => {
                 Some(PathBuf::from("config/watches.yaml"))
             }

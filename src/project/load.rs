@@ -1,5 +1,5 @@
-//! Reads the files of a project and loads sources from them. A bug in either costs neither the last good charts nor the
-//! count of sources. Never asks the user and brings nothing to the cluster; `reload` does.
+//! Reads the files of a project and loads sources from them. A bug in either costs neither the last working
+//! charts nor the count of sources. Never asks the user and brings nothing to the cluster; `reload` does.
 
 use super::Project;
 use super::files::{self, Unasked};
@@ -25,8 +25,8 @@ pub fn load_first(
     (memory, loaded)
 }
 
-/// Reads every file of the project once; nothing where that goes wrong: a bug in it must cost neither the last good charts
-/// nor the count of sources.
+/// Reads every file of the project once; nothing where that goes wrong: a bug in it must cost neither the
+/// last working charts nor the count of sources.
 pub(crate) fn read(
     project: &Project,
     memory: &mut files::Memory,
@@ -37,7 +37,8 @@ pub(crate) fn read(
     catch_unwind(AssertUnwindSafe(reading)).ok()
 }
 
-/// The same, with what these files want and the user has to allow; `programs` is that of the operator's own programs.
+/// Reads every file once, with the permissions that these files want and the user has to allow; `programs` is
+/// that of the operator's own programs.
 pub fn read_with_wanted(
     project: &Project,
     memory: &mut files::Memory,
@@ -50,8 +51,8 @@ pub fn read_with_wanted(
     Some((read, wanted))
 }
 
-/// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no more time than
-/// after a save; a bug costs as little as in `read`.
+/// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no
+/// more time than after a save; a bug costs as little as in `read`.
 pub fn load(
     project: &Project,
     trust: &Trust,
@@ -87,7 +88,8 @@ pub fn read_once(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagn
 /// Reads the project of an operator that opdev runs in a cluster. What is broken in it comes beside.
 ///
 /// # Errors
-/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
+/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to
+/// reconcile.
 pub fn read_operated(project: &Project, trust: &Trust, instead: &str) -> Result<(Sources, Vec<Diagnostic>)> {
     let (sources, problems) = read_once(project, trust)?;
     let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));

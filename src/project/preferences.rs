@@ -1,5 +1,6 @@
-//! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's `opdev.yaml`.
-//! Reads them at the start and after every save. What keys and colours mean is the terminal's business.
+//! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's
+//! `opdev.yaml`. Reads them at the start and after every save. What keys and colours mean is the terminal's
+//! business.
 
 use jiff::Timestamp;
 use opdev_event::sink::EventSink;
@@ -30,7 +31,8 @@ pub struct Files {
 /// The file with the borders between the panes, in the folder for what is remembered.
 const SCREEN: &str = "screen.json";
 
-/// Keeps the borders between the panes for the next start. They are worth no message where that does not work.
+/// Keeps the borders between the panes for the next start. They are worth no message where that does not
+/// work.
 pub fn remember(borders: Borders) {
     let Some(folder) = user_config::state_folder() else { return };
     let write = || -> anyhow::Result<()> {

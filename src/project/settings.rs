@@ -36,13 +36,13 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// Samples that are applied at every start.
     pub apply_on_start: Vec<String>,
-    /// What becomes of custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
+    /// The outcome for custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
     pub reload: Reload,
     /// How much history is kept in memory, such as `64Mi`.
     pub history: Option<String>,
-    /// Whether the simulated pods of the embedded control plane wait for what they name.
+    /// True if the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
     /// What of the findings is not told.
     pub findings: FindingSettings,
@@ -66,13 +66,13 @@ pub struct FindingSettings {
 pub struct IgnoredFinding {
     /// The rule.
     pub rule: String,
-    /// Of which kind only.
+    /// The only kind that is meant.
     #[serde(default)]
     pub kind: String,
-    /// Of which object only.
+    /// The only object that is meant.
     #[serde(default)]
     pub name: String,
-    /// Of which field only.
+    /// The only field that is meant.
     #[serde(default)]
     pub field: String,
     /// Why it is no fault.
@@ -142,7 +142,7 @@ pub struct Allow {
 pub struct Reload {
     /// Milliseconds of quiet before a change is read. Default 20.
     pub debounce: Option<u64>,
-    /// Whether to look at the files twice a second rather than to listen to the kernel.
+    /// True to look at the files twice a second rather than to listen to the kernel.
     pub poll: bool,
     /// What a saved chart does to the revision that is deployed: `rewrite` or `upgrade`. `reload: upgrade` says the
     /// same. Without it the hooks decide.
@@ -424,7 +424,7 @@ mod tests {
 
     /// A value of the type that a part of the schema says.
     fn example(schema: &serde_json::Value) -> serde_json::Value {
-        // Of several ways the last one is the long one.
+        // The last one of several forms is the long one.
         if let Some(ways) = schema["oneOf"].as_array() {
             return example(ways.last().unwrap());
         }

@@ -16,29 +16,30 @@ pub struct Access {
     pub cert_file: Option<PathBuf>,
     /// A file with the PEM key of the client's certificate.
     pub key_file: Option<PathBuf>,
-    /// Whether a certificate that nobody vouches for is taken.
+    /// True if a certificate that nobody vouches for is taken.
     pub skip_verification: bool,
-    /// Whether a registry is asked without TLS.
+    /// True if a registry is asked without TLS.
     pub plain_http: bool,
-    /// Whether the credentials go to every host that an index names, and not to the repository's only; also whether one login
-    /// goes to several registries of a chart's dependencies.
+    /// True if the credentials go to every host that an index names, and not to the repository's only; also
+    /// whether one login goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
     /// What the command line alone says, where the entry of a repository is mixed in.
     pub of_command_line: Option<Box<Access>>,
 }
 
 impl Access {
-    /// Whether there are a user and a password, which Helm sends only together.
+    /// Returns true if there are a user and a password, which Helm sends only together.
     pub(super) fn has_login(&self) -> bool {
         !self.username.is_empty() && !self.password.expose_secret().is_empty()
     }
 
-    /// For a registry that an index names: without a login, and without what only the repository's entry says.
+    /// For a registry that an index names: without a login, and without what only the repository's entry
+    /// says.
     pub(super) fn for_registry(&self) -> Access {
         self.of_command_line.as_deref().unwrap_or(self).without_login()
     }
 
-    /// The same without user and password.
+    /// This access without user and password.
     pub(super) fn without_login(&self) -> Access {
         Access { username: String::new(), password: SecretString::default(), ..self.clone() }
     }

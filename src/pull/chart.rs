@@ -35,7 +35,7 @@ pub struct Downloaded {
     pub notes: Vec<String>,
 }
 
-/// Whether a reference that is no path names a chart elsewhere: an address, or `repository/chart`.
+/// Returns true if a reference that is no path names a chart elsewhere: an address, or `repository/chart`.
 pub fn is_far(reference: &str) -> bool {
     let named = || reference.contains('/') && !reference.starts_with(['.', '/', '~']);
     reference.contains("://") || named()
@@ -88,7 +88,8 @@ pub fn download(request: &ChartRequest, homes: &Homes, say: &mut dyn FnMut(&str)
     from_entry(entry, chart, &base, &web, homes)
 }
 
-/// Whether an address lies below that of a repository. `charts.example.com` does not own `charts.example.com.evil`.
+/// Returns true if an address lies below that of a repository. `charts.example.com` does not own
+/// `charts.example.com.evil`.
 fn is_below(url: &Url, repository: &str) -> bool {
     Url::parse(repository).is_ok_and(|base| {
         let rest = url.path().strip_prefix(base.path().trim_end_matches('/'));

@@ -36,13 +36,13 @@ pub struct Dependencies<'a> {
     pub homes: &'a Homes,
     /// How registries are reached, and repositories of which only the address is known. The login is for registries only.
     pub access: &'a Access,
-    /// Whether indexes are downloaded; else those of `helm repo update` count.
+    /// True if indexes are downloaded; else those of `helm repo update` count.
     pub refresh: bool,
     /// Takes a line of progress.
     pub say: &'a mut dyn FnMut(&str),
 }
 
-/// What was read of a chart.
+/// The content that was read of a chart.
 struct Wanted {
     chart: Chart,
     dependencies: Vec<Dependency>,
@@ -111,7 +111,7 @@ impl Dependencies<'_> {
             bail!("only unpacked charts can be updated");
         }
         let files = read_dir(self.chart).with_context(|| format!("the chart {path} cannot be read"))?;
-        // What lies in charts/ is what is to be mended.
+        // What lies in charts/ is what is to be fixed.
         let own = |path: &str| !path.starts_with("charts/");
         let own: FileSet =
             files.iter().filter(|(path, _)| own(path)).map(|(path, data)| (path, data.clone())).collect();

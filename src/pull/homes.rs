@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The files of Helm and Docker that say which repositories there are and who the user is there. They are only read.
+/// The files of Helm and Docker that say which repositories there are and who the user is there. They are
+/// only read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Homes {
     /// `repositories.yaml`, which `helm repo add` writes.
     pub repositories: PathBuf,
     /// The folder of the indexes that `helm repo update` has downloaded.
     pub cached_indexes: PathBuf,
-    /// Files with logins of registries, the first one with an answer wins: one that `REGISTRY_AUTH_FILE` names, that of
-    /// `helm registry login`, Docker's, then those of podman, buildah and skopeo.
+    /// Files with logins of registries, the first one with an answer wins: one that `REGISTRY_AUTH_FILE`
+    /// names, that of `helm registry login`, Docker's, then those of podman, buildah and skopeo.
     pub logins: Vec<PathBuf>,
 }
 

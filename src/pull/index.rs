@@ -227,13 +227,13 @@ impl Entry {
         below(repository, first)
     }
 
-    /// Whether a version is this one; what stands after `+` does not count.
+    /// Returns true if a version is this one; what stands after `+` does not count.
     pub(super) fn is_version(&self, version: &str) -> bool {
         Version::parse(version)
             .map_or(self.version == version, |other| self.parsed.compare(&other) == std::cmp::Ordering::Equal)
     }
 
-    /// Whether the constraint allows it.
+    /// Returns true if the constraint allows it.
     pub(super) fn fits(&self, constraint: &Constraint) -> bool {
         !self.urls.is_empty() && constraint.check(&self.parsed)
     }

@@ -1,8 +1,8 @@
-//! Charts from afar: chart repositories with an index, and OCI registries. Downloads, checks and decides; never writes a
-//! file, never asks a cluster, and downloads nothing unless a command was asked to. `images` downloads the base of an
-//! image, and uploads images. Files and words are Helm's:
-//! `homes` finds them, `repositories` and `logins` read them. Begin with [`download`] for one chart and with
-//! [`Dependencies`] for those that a chart lists; `inner_loop/requests/chart_dependencies` writes what the latter plan.
+//! Charts from afar: chart repositories with an index, and OCI registries. Downloads, checks and decides;
+//! never writes a file, never asks a cluster, and downloads nothing unless a command was asked to. `images`
+//! downloads the base of an image, and uploads images. Files and words are Helm's: `homes` finds them,
+//! `repositories` and `logins` read them. Begin with [`download`] for one chart and with [`Dependencies`] for
+//! those that a chart lists; `inner_loop/requests/chart_dependencies` writes what the latter plan.
 
 mod access;
 mod chart;

@@ -1,4 +1,4 @@
-//! What `helm dependency list` prints: each dependency of a chart and whether it lies in `charts/`.
+//! The output of `helm dependency list`: each dependency of a chart and whether it lies in `charts/`.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
@@ -103,7 +103,7 @@ fn is_strict(version: &str) -> bool {
         && Version::parse(version).is_ok()
 }
 
-/// What is wrong with a version; `None` where it fits.
+/// The error of a version; `None` where it fits.
 fn fit(found: &Chart, wanted: &Dependency) -> Option<&'static str> {
     let version = &found.metadata.version;
     if *version == wanted.version {

@@ -1,4 +1,5 @@
-//! `Chart.lock`: the versions that were taken, and the digest by which Helm sees whether they are still those wanted. Pure.
+//! `Chart.lock`: the versions that were taken, and the digest by which Helm sees whether they are still those
+//! wanted. Pure.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Dependency;

@@ -1,5 +1,5 @@
-//! Who the user is at a registry: what `helm registry login` and `docker login` have written down, and the programs that
-//! keep passwords for them (`docker-credential-…`). What such a program prints goes nowhere else.
+//! Logins of the user at registries: what `helm registry login` and `docker login` have written down, and the
+//! programs that keep passwords for them (`docker-credential-…`). Output of such a program goes nowhere else.
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
@@ -51,8 +51,8 @@ fn key(host: &str) -> &str {
     }
 }
 
-/// The entry of `auths` for a repository. Docker compares the hosts of the keys, whatever stands around them; those of podman
-/// may go on with a path, and the longest one counts.
+/// The entry of `auths` for a repository. Docker compares the hosts of the keys, whatever stands around them;
+/// those of podman may go on with a path, and the longest one counts.
 fn entry<'c>(auths: &'c Value, host: &str, repository: &str) -> Option<&'c Value> {
     let auths = auths.as_object()?;
     let wanted = format!("{host}/{repository}/");

@@ -1,5 +1,5 @@
-//! A chart's folder as an archive, as `helm package` lays it out. The times in it are zero, so that the same chart always
-//! gives the same bytes.
+//! A chart's folder as an archive, as `helm package` lays it out. The times in it are zero, so that the same
+//! chart always gives the same bytes.
 
 use anyhow::{Context as _, Result};
 use flate2::{Compression, GzBuilder};

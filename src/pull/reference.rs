@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 /// The word before the address of a registry.
 const SCHEME: &str = "oci://";
 
-/// Whether a text names something in a registry.
+/// Returns true if a text names something in a registry.
 pub(super) fn is_registry(text: &str) -> bool {
     text.starts_with(SCHEME)
 }
@@ -85,7 +85,7 @@ pub(super) fn is_tag(tag: &str) -> bool {
     !tag.is_empty() && tag.len() <= 128 && tag.chars().all(allowed) && !tag.starts_with(['.', '-'])
 }
 
-/// Whether a text is a digest of the one kind that is in use.
+/// Returns true if a text is a digest of the one kind that is in use.
 pub(super) fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| {
         hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))

@@ -1,5 +1,5 @@
-//! What a registry is asked over HTTP, for charts and for images: manifests and blobs, to and from it, with the login that it
-//! asks for. Each digest is checked.
+//! The HTTP client of a registry, for charts and for images: manifests and blobs, to and from it, with the
+//! login that it asks for. Each digest is checked.
 
 use super::Access;
 use super::logins::{self, Login};
@@ -33,8 +33,9 @@ impl Rights {
         }
     }
 
-    /// What a token is asked for: what the registry names, and of a repository also what is done there later. A push begins with
-    /// a question whether something is there, for which a registry names the right to pull alone.
+    /// What a token is asked for: what the registry names, and of a repository also what is done there later.
+    /// A push begins with a question whether something is there, for which a registry names the right to pull
+    /// alone.
     fn scope(self, named: &str, repository: &str) -> String {
         if named.is_empty() {
             return format!("repository:{repository}:{}", self.word());
@@ -216,7 +217,8 @@ impl<'a> RegistryClient<'a> {
         })
     }
 
-    /// What a registry answers in place of what it was asked for, and what to do where it does not know or trust the user.
+    /// What a registry answers in place of what it was asked for, and what to do where it does not know or
+    /// trust the user.
     fn refused(&self, method: &str, url: &Url, answer: &Answer) -> anyhow::Error {
         let hint = match (answer.status, self.login_from.as_deref()) {
             (401, Some("--username")) => {
@@ -237,7 +239,8 @@ impl<'a> RegistryClient<'a> {
         refused(method, url, answer, &hint)
     }
 
-    /// A token of the server that the registry names. A password goes there over TLS only, but where the registry itself has none.
+    /// A token of the server that the registry names. A password goes there over TLS only, but where the
+    /// registry itself has none.
     fn token(&self, challenge: &Challenge, login: Option<&Login>) -> Result<SecretString> {
         let realm = challenge.get("realm");
         let mut url = Url::parse(realm)

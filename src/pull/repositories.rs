@@ -49,7 +49,7 @@ fn repository(node: &Node) -> Repository {
     Repository { name: text("name"), url: text("url"), access }
 }
 
-/// Whether two addresses name one repository: a slash at the end does not count.
+/// Returns true if two addresses name one repository: a slash at the end does not count.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     let plain = |text: &str| match Url::parse(text) {
         Ok(url) => url.as_str().trim_end_matches('/').to_owned(),

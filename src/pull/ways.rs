@@ -1,5 +1,6 @@
-//! The way to a server: directly, or by the proxy that the environment names for it. Through a proxy, TLS goes in a tunnel
-//! (CONNECT) and plain HTTP as an absolute address, as in Go: many proxies refuse tunnels to ports other than 443.
+//! The way to a server: directly, or by the proxy that the environment names for it. Through a proxy, TLS
+//! goes in a tunnel (CONNECT) and plain HTTP as an absolute address, as in Go: many proxies refuse tunnels to
+//! ports other than 443.
 
 use anyhow::{Result, bail};
 use base64::Engine as _;
@@ -106,7 +107,7 @@ impl Resolver for ToProxy {
 
 /// Has requests name the whole address in their first line, as proxies want it.
 struct Absolute {
-    /// Who the user is at the proxy.
+    /// The login of the user at the proxy.
     login: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! HTTP for charts: bounded answers, redirects that leave credentials behind where they leave the server, errors without
-//! what may be secret in an address.
+//! HTTP for charts: bounded answers, redirects that leave credentials behind where they leave the server,
+//! errors without what may be secret in an address.
 
 use super::Access;
 use super::ways::{Way, Ways};
@@ -54,7 +54,8 @@ pub(super) struct Ask<'a> {
     pub(super) largest: u64,
 }
 
-/// A request that changes something, which is never redirected, or one that only asks whether something is there.
+/// A request that changes something, which is never redirected, or one that only asks whether something is
+/// there.
 pub(super) struct Send<'a> {
     method: &'static str,
     pub(super) url: &'a Url,
@@ -85,7 +86,8 @@ impl Web {
         Ok(Web { ways: Ways::new(Box::new(config)), access: access.clone() })
     }
 
-    /// The header of basic authentication, where there is a login and the address is on the server of `owner`.
+    /// The header of basic authentication, where there is a login and the address is on the server of
+    /// `owner`.
     pub(super) fn basic_for(&self, url: &Url, owner: &Url) -> Option<SecretString> {
         let theirs = self.access.pass_to_all_hosts || url.origin() == owner.origin();
         (theirs && self.access.has_login()).then(|| basic(&self.access.username, &self.access.password))
@@ -200,15 +202,15 @@ impl Web {
         bail!("{}: stopped after {REDIRECTS} redirects", shown(first))
     }
 
-    /// Whether a server has shown that it does not speak TLS: it answered with something else, or hung up. A certificate that is
-    /// not trusted is TLS.
+    /// Returns true if a server has shown that it does not speak TLS: it answered with something else, or
+    /// hung up. A certificate that is not trusted is TLS.
     pub(super) fn speaks_no_tls(&self, url: &Url) -> bool {
         let failed = self.ways.to(url).ok().and_then(|way| way.agent.get(url.as_str()).call().err());
         failed.is_some_and(|error| is_no_tls(&error))
     }
 
-    /// The same, for a registry of this machine: it mostly has no TLS, and one that does not speak it is asked without, as
-    /// container tools do.
+    /// A client for a registry of this machine: it mostly has no TLS, and one that does not speak it is asked
+    /// without, as container tools do.
     pub(super) fn for_registry(access: &Access, host: &str) -> Result<Web> {
         let web = Web::new(access)?;
         // Whoever says how certificates are judged means TLS.
@@ -241,7 +243,7 @@ impl Web {
 /// What all requests have in common.
 fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
-        // Which one leads to a server, the server's address says.
+        // The server's address decides which proxy leads to it.
         .proxy(proxy)
         .max_redirects(0)
         .max_redirects_will_error(false)
@@ -252,8 +254,9 @@ fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
         .timeout_send_body(Some(LONGEST))
         .timeout_recv_body(Some(LONGEST))
         .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
-        // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with
-        // it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit would count packed bytes.
+        // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature
+        // `gzip`: with it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit
+        // would count packed bytes.
         .accept_encoding("")
         .tls_config(tls)
 }
@@ -298,7 +301,8 @@ pub(super) fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// The same for an address as a user has written it; left alone where nothing in it may be secret.
+/// An address as a user has written it, without its secret parts; left alone where nothing in it may be
+/// secret.
 pub(super) fn shown_text(text: &str) -> String {
     match Url::parse(text) {
         Ok(url) if url.has_host() || url.scheme() == "file" => {
@@ -343,14 +347,14 @@ fn unreachable(url: &Url, way: &Way, error: &ureq::Error) -> anyhow::Error {
     NoAnswer { message: format!("{}{by}: {error}", shown(url)), hint }.into()
 }
 
-/// Whether a certificate is signed by nobody who is known.
+/// Returns true if a certificate is signed by nobody who is known.
 fn is_unknown_issuer(error: &ureq::Error) -> bool {
     let text = error.to_string();
     text.contains("invalid peer certificate")
         && (text.contains("UnknownIssuer") || text.contains("CaUsedAsEndEntity"))
 }
 
-/// Whether a registry is on this machine.
+/// Returns true if a registry is on this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let url = Url::parse(&format!("http://{host}/")).ok();
     url.as_ref()

@@ -20,12 +20,12 @@ pub(super) struct NewApi {
 }
 
 impl NewApi {
-    /// Whether the project is a program in Go, which has to know its types.
+    /// Returns true if the project is a program in Go, which has to know its types.
     pub(super) fn is_go(&self) -> bool {
         self.project.layout.iter().any(|layout| layout == GO_LAYOUT)
     }
 
-    /// Whether the project has the layout of types without a Go program.
+    /// Returns true if the project has the layout of types without a Go program.
     pub(super) fn is_typed(&self) -> bool {
         self.project.layout.iter().any(|layout| layout == Layout::Typed.plugin())
     }
@@ -34,7 +34,7 @@ impl NewApi {
         self.gvk.kind.to_lowercase()
     }
 
-    /// Whether the project has the kind at another version.
+    /// Returns true if the project has the kind at another version.
     pub(super) fn has_other_version(&self) -> bool {
         let other = |one: &Resource| {
             one.group == self.group && one.kind == self.gvk.kind && one.version != self.gvk.version
@@ -132,7 +132,7 @@ fn beside_the_program(api: &NewApi, reconciler: &Reconciler, draft: &mut Draft<'
     }
 }
 
-/// Whether the project's kinds are reconciled by a Go program in kubebuilder's layout.
+/// Returns true if the project's kinds are reconciled by a Go program in kubebuilder's layout.
 pub fn is_go_project(present: &dyn ProjectFiles) -> bool {
     let text = Draft::new(present, false).read("PROJECT");
     let project = text.and_then(|text| project_file::read(&text).ok());
@@ -186,7 +186,7 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
     Ok(NewApi { group, gvk, plural, namespaced: options.namespaced, project })
 }
 
-/// Whether the project may take the API.
+/// Checks that the project may take the API.
 fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
     if matches!(options.reconciler, Reconciler::Go) && !api.is_go() {
         bail!(

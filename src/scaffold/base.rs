@@ -110,9 +110,9 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Warns of files that are in the new project's folder and have no part in it: the folder may be the wrong one. What the
-/// command was pointed at (`named`), hidden files, a README and a LICENSE are expected there; what is in the way is told
-/// otherwise.
+/// Warns of files that are in the new project's folder and have no part in it: the folder may be the wrong
+/// one. What the command was pointed at (`named`), hidden files, a README and a LICENSE are expected there;
+/// what is in the way is told otherwise.
 pub fn warn_of_others(named: &[String], draft: &mut Draft<'_>) {
     let is_expected = |name: &str| {
         let upper = name.to_uppercase();

@@ -1,5 +1,5 @@
-//! An API that a chart reconciles: the chart's files, its entry in `watches.yaml`, an open CRD, a sample with the
-//! chart's values, and the rules that the chart needs.
+//! An API that a chart reconciles: the chart's files, its entry in `watches.yaml`, an open CRD, a sample with
+//! the chart's values, and the rules that the chart needs.
 
 use super::api::{CRDS, NewApi, RULES, SAMPLES, WATCHES, insert};
 use super::draft::Draft;
@@ -13,8 +13,9 @@ use opdev_sources::created::CreatedKinds;
 use opdev_types::{crd, emit};
 use serde_json::{Value, json};
 
-/// The files of a new small chart. Its `Chart.yaml` ends in `.in` here: with its placeholders it is no YAML, and opdev takes
-/// every folder with a `Chart.yaml` for a chart of the project that it runs in, which may be this repository.
+/// The files of a new small chart. Its `Chart.yaml` ends in `.in` here: with its placeholders it is no YAML,
+/// and opdev takes every folder with a `Chart.yaml` for a chart of the project that it runs in, which may be
+/// this repository.
 const STARTER: [(&str, &str); 6] = [
     ("Chart.yaml", include_str!("files/chart/starter/Chart.yaml.in")),
     ("values.yaml", include_str!("files/chart/starter/values.yaml")),

@@ -1,13 +1,14 @@
-//! The Dockerfile of a project whose operator is opdev or the Operator SDK's: what the operator reads has to be copied into
-//! the image, and each new kind may add to that. A Dockerfile that copies nothing into `${HOME}` is the user's own work and
-//! stays as it is.
+//! The Dockerfile of a project whose operator is opdev or the Operator SDK's: what the operator reads has to
+//! be copied into the image, and each new kind may add to that. A Dockerfile that copies nothing into
+//! `${HOME}` is the user's own work and stays as it is.
 
 use super::draft::Draft;
 
 const DOCKERFILE: &str = "Dockerfile";
 const RECONCILERS: &str = "config/reconcilers";
 
-/// Adds what the operator reads and the Dockerfile does not copy yet, and says where its base runs no scripts.
+/// Adds what the operator reads and the Dockerfile does not copy yet, and says where its base runs no
+/// scripts.
 pub(super) fn pack(kind: &str, draft: &mut Draft<'_>) {
     let Some(text) = draft.read(DOCKERFILE) else { return };
     let has_scripts = !draft.list(RECONCILERS).is_empty();
@@ -42,7 +43,7 @@ pub(super) fn pack(kind: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether a line copies a path, or all of the project.
+/// Returns true if a line copies a path, or all of the project.
 fn copies(text: &str, path: &str) -> bool {
     let copied = |line: &str| {
         let mut words = line.split_whitespace().filter(|word| !word.starts_with("--"));
@@ -52,7 +53,8 @@ fn copies(text: &str, path: &str) -> bool {
     text.lines().any(copied)
 }
 
-/// The text with lines that copy paths, after the last one that copies something into `${HOME}`; `None` where there is none.
+/// The text with lines that copy paths, after the last one that copies something into `${HOME}`; `None` where
+/// there is none.
 fn with_copies(text: &str, paths: &[&str]) -> Option<String> {
     let into_home = |line: &&str| line.starts_with("COPY ") && line.contains(" ${HOME}/");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

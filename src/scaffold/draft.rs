@@ -1,5 +1,5 @@
-//! The files that a command is about to write, above those that are there. Nothing reaches the disk before all of them
-//! are known, so that a command writes everything or nothing.
+//! The files that a command is about to write, above those that are there. Nothing reaches the disk before
+//! all of them are known, so that a command writes everything or nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,8 +96,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The text of a file as it will be: planned, or present. What cannot be read as text is empty; an [`update`] of it is
-    /// a conflict.
+    /// The text of a file as it will be: planned, or present. What cannot be read as text is empty; an
+    /// [`update`] of it is a conflict.
     ///
     /// [`update`]: Draft::update
     pub(super) fn read(&self, path: &str) -> Option<String> {
@@ -152,8 +152,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Plans a file that keeps what [`read`](Draft::read) gave and gains something. Where that was a planned file which the
-    /// user's own is in the way of, it still is.
+    /// Plans a file that keeps what [`read`](Draft::read) gave and gains something. Where that was a planned
+    /// file which the user's own is in the way of, it still is.
     pub(super) fn update(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         let content = content.into();
         let in_the_way = self.files.get(path).is_some_and(|planned| planned.action == Action::Conflict);

@@ -1,12 +1,14 @@
-//! A draft as the generators of CRDs, copy methods and roles read it: planned files above present ones. What they need of
-//! Kubernetes' packages comes from opdev's own facts, so that nothing has to be downloaded before a project is there.
+//! A draft as the generators of CRDs, copy methods and roles read it: planned files above present ones. What
+//! they need of Kubernetes' packages comes from opdev's own facts, so that nothing has to be downloaded
+//! before a project is there.
 
 use super::draft::Draft;
 use opdev_types::go::{Files, Options, Profile};
 use opdev_types::pin::{self, Inputs, Source};
 use std::sync::Arc;
 
-/// How the project has its CRDs made: with the release of controller-gen and the flags that its Makefile names.
+/// How the project has its CRDs made: with the release of controller-gen and the flags that its Makefile
+/// names.
 pub(super) fn options(draft: &Draft<'_>) -> Options {
     let (makefile, go_mod) = (draft.read("Makefile"), draft.read("go.mod"));
     let makefile = makefile.as_deref().map(|text| Source { path: "Makefile", text });

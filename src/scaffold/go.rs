@@ -1,5 +1,5 @@
-//! A kind of an operator in Go: how its types join the program, its controller with a test, the copy methods of its types
-//! and the role that all markers of the project ask for.
+//! A kind of an operator in Go: how its types join the program, its controller with a test, the copy methods
+//! of its types and the role that all markers of the project ask for.
 
 use super::api::NewApi;
 use super::draft::Draft;
@@ -16,7 +16,8 @@ use opdev_types::rbac::{self, Merging, Rule};
 /// How the types of a package join its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registration {
-    /// By `runtime.SchemeBuilder`, as kubebuilder writes it since 4.14; the word is the variable with group and version.
+    /// By `runtime.SchemeBuilder`, as kubebuilder writes it since 4.14; the word is the variable with group
+    /// and version.
     Function(&'static str),
     /// By controller-runtime's `scheme.Builder`, as kubebuilder wrote it before.
     Objects,
@@ -51,7 +52,8 @@ impl Registration {
     }
 }
 
-/// Words that name no package of one's own: Go's keywords and its program, and what the scaffolded files import.
+/// Words that name no package of one's own: Go's keywords and its program, and what the scaffolded files
+/// import.
 const TAKEN: [&str; 32] = [
     "break",
     "case",
@@ -215,8 +217,9 @@ pub(super) fn add_copies(folder: &str, year: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Plans the role that the RBAC markers of all Go files ask for, as `opdev rbac` makes it; `before` is what they asked for
-/// before this command. A file that is not what the markers asked for is the user's, and stays.
+/// Plans the role that the RBAC markers of all Go files ask for, as `opdev rbac` makes it; `before` is what
+/// they asked for before this command. A file that is not what the markers asked for is the user's, and
+/// stays.
 pub(super) fn add_role(before: Option<&str>, draft: &mut Draft<'_>) -> Result<()> {
     let Some(role) = role(draft)? else { return Ok(()) };
     let present = draft.read(ROLE);
@@ -232,8 +235,8 @@ pub(super) fn add_role(before: Option<&str>, draft: &mut Draft<'_>) -> Result<()
     Ok(())
 }
 
-/// The role of the markers as the files are now; none where one of them cannot be read, for a role without its rules would
-/// take permissions away.
+/// The role of the markers as the files are now; none where one of them cannot be read, for a role without
+/// its rules would take permissions away.
 pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
     let options = options(draft);
     let made = Generator::new().generate(&DraftFiles(draft), &["./...".to_owned()], &options);

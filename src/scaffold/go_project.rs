@@ -1,14 +1,15 @@
-//! A new operator in Go on controller-runtime, laid out as kubebuilder's plugin `go/v4` does it, which the Operator SDK
-//! carries too: both go on with the project. The versions are those of kubebuilder 4.16, so that its `go mod tidy` changes
-//! nothing. `go.sum` is written with the project: it builds at once, and Go checks what it downloads.
+//! A new operator in Go on controller-runtime, laid out as kubebuilder's plugin `go/v4` does it, which the
+//! Operator SDK carries too: both go on with the project. The versions are those of kubebuilder 4.16, so that
+//! its `go mod tidy` changes nothing. `go.sum` is written with the project: it builds at once, and Go checks
+//! what it downloads.
 
 use super::base;
 use super::draft::Draft;
 use super::options::{InitOptions, fill};
 use anyhow::{Result, bail};
 
-/// The release of controller-gen that the Makefile calls: that which kubebuilder pairs with controller-runtime, and that of
-/// opdev's own generators where a project pins none.
+/// The release of controller-gen that the Makefile calls: that which kubebuilder pairs with
+/// controller-runtime, and that of opdev's own generators where a project pins none.
 const CONTROLLER_TOOLS: &str = "v0.22.0";
 pub(super) const MAIN: &str = "cmd/main.go";
 pub(super) const BOILERPLATE: &str = "hack/boilerplate.go.txt";
@@ -31,7 +32,7 @@ const FILES: [(&str, &str); 11] = [
     (ROLE, EMPTY_ROLE),
 ];
 
-/// Whether the Go module's name is one that Go takes.
+/// Checks that the Go module's name is one that Go takes.
 fn check_module(module: &str) -> Result<()> {
     let part = |part: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
@@ -58,7 +59,7 @@ fn empty_module(draft: &Draft<'_>) -> Option<String> {
     Some(name.trim().trim_matches('"').to_owned())
 }
 
-/// Whether a line `go 1.25.0` asks for no newer Go than the project that is laid out.
+/// Returns true if a line `go 1.25.0` asks for no newer Go than the project that is laid out.
 fn goes_with(line: &str) -> Option<bool> {
     let number = |text: &str| {
         let mut parts = text.trim().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
@@ -68,8 +69,8 @@ fn goes_with(line: &str) -> Option<bool> {
     Some(number(line.strip_prefix("go ")?) <= number(own))
 }
 
-/// The Go module of a new project: the one that was asked for, that of a `go.mod` without requirements, or a name made of
-/// domain and project.
+/// The Go module of a new project: the one that was asked for, that of a `go.mod` without requirements, or a
+/// name made of domain and project.
 pub(super) fn module(options: &InitOptions, draft: &Draft<'_>) -> Result<String> {
     let module = match (options.repo.as_str(), empty_module(draft)) {
         ("", Some(found)) => found,

@@ -1,6 +1,7 @@
 //! New operator projects and new APIs: what `opdev init` and `opdev create api` write, as files in memory.
-//! Pure: the project's present files come through [`ProjectFiles`], and `write` writes the result. The layout is
-//! that of the Operator SDK 1.42 and kubebuilder 4.16, so that their tools go on with the project. Begin with [`init`].
+//! Pure: the project's present files come through [`ProjectFiles`], and `write` writes the result. The layout
+//! is that of the Operator SDK 1.42 and kubebuilder 4.16, so that their tools go on with the project. Begin
+//! with [`init`].
 
 mod api;
 mod base;

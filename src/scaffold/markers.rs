@@ -11,16 +11,16 @@ pub(super) enum List {
     Key(&'static str),
 }
 
-/// The text with an entry in front of the marker, in the marker's indentation; `None` where the marker is missing.
-/// An entry whose lines stand there already changes nothing.
+/// The text with an entry in front of the marker, in the marker's indentation; `None` where the marker is
+/// missing. An entry whose lines stand there already changes nothing.
 pub(super) fn insert(text: &str, marker: &str, entry: &str) -> Option<String> {
     let at = text.lines().position(|line| is_marker(line, marker))?;
     let indent = text.lines().nth(at).map_or("", indent_of);
     Some(if holds(text, entry) { text.to_owned() } else { with_lines(text, at, indent, entry) })
 }
 
-/// The Go text with an import in front of the marker `imports`, in the order that gofmt gives the imports there; `None`
-/// where the marker is missing. An import that stands there already changes nothing.
+/// The Go text with an import in front of the marker `imports`, in the order that gofmt gives the imports
+/// there; `None` where the marker is missing. An import that stands there already changes nothing.
 pub(super) fn insert_import(text: &str, import: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let marker = lines.iter().position(|line| is_marker(line, "imports"))?;
@@ -44,8 +44,8 @@ fn root_of(line: &str) -> &str {
     line.split('"').nth(1).and_then(|path| path.split('/').next()).unwrap_or_default()
 }
 
-/// The text with an entry at the end of a list. A key that is missing is added where it stands in alphabetical order, as in
-/// `PROJECT`.
+/// The text with an entry at the end of a list. A key that is missing is added where it stands in
+/// alphabetical order, as in `PROJECT`.
 pub(super) fn append(text: &str, list: List, entry: &str) -> String {
     if holds(text, entry) {
         return text.to_owned();
@@ -96,7 +96,7 @@ fn is_marker(line: &str, marker: &str) -> bool {
     comment.trim_start().strip_prefix("+kubebuilder:scaffold:") == Some(marker)
 }
 
-/// Whether the lines of an entry stand in a text, one after the other, whatever their indentation.
+/// Returns true if the lines of an entry stand in a text, one after the other, whatever their indentation.
 fn holds(text: &str, entry: &str) -> bool {
     let wanted: Vec<&str> = entry.lines().map(str::trim).collect();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

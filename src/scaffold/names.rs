@@ -1,5 +1,5 @@
-//! The checks of names, with the rules and the words of kubebuilder 4.6, whose parser the Operator SDK 1.42 carries; and
-//! a kind's name from a chart's.
+//! The checks of names, with the rules and the words of kubebuilder 4.6, whose parser the Operator SDK 1.42
+//! carries; and a kind's name from a chart's.
 
 use anyhow::{Result, bail};
 use opdev_object::meta::Gvk;
@@ -23,7 +23,8 @@ pub fn camel_case(name: &str) -> String {
     out
 }
 
-/// Checks a project's name, which is also the first part of a namespace. `to_do` says where another one is given.
+/// Checks a project's name, which is also the first part of a namespace. `to_do` says where another one is
+/// given.
 pub(super) fn check_project(name: &str, to_do: &str) -> Result<()> {
     let wrong = names::dns1123_label(name);
     if !wrong.is_empty() {
@@ -32,7 +33,8 @@ pub(super) fn check_project(name: &str, to_do: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a chart's name, which becomes a folder and stands in YAML files: somebody else may have written the chart.
+/// Checks a chart's name, which becomes a folder and stands in YAML files: somebody else may have written the
+/// chart.
 pub(super) fn check_chart(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.starts_with('.') || !name.chars().all(plain) {

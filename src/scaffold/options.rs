@@ -1,4 +1,4 @@
-//! What one asks of a new project or a new API, and how its files are filled.
+//! Options of a new project or a new API, and the variables that fill its files.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, FileSet};
@@ -10,7 +10,7 @@ pub const OPERATOR_SDK: &str = "v1.42.3";
 /// The name of kubebuilder's layout of Go operators.
 pub(super) const GO_LAYOUT: &str = "go.kubebuilder.io/v4";
 
-/// What reconciles the kinds of a new project.
+/// The reconciler of the kinds of a new project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Helm charts, as `operator-sdk init --plugins helm` lays them out.
@@ -39,11 +39,12 @@ pub struct InitOptions {
     pub domain: String,
     /// The project's name; a DNS-1123 label. Names and the namespace of the operator begin with it.
     pub project_name: String,
-    /// What reconciles the kinds.
+    /// The reconciler of the kinds.
     pub layout: Layout,
-    /// Whether the project may have several API groups.
+    /// True if the project may have several API groups.
     pub multigroup: bool,
-    /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain and name.
+    /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain
+    /// and name.
     pub repo: String,
 }
 
@@ -106,7 +107,8 @@ pub enum CrdSchema {
 /// What `opdev create api` asks. An empty text means the default.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
-    /// The API group without the domain; default with a chart: the only one that the project has and may have, else `charts`.
+    /// The API group without the domain; default with a chart: the only one that the project has and may
+    /// have, else `charts`.
     pub group: String,
     /// The version; default `v1alpha1` with a chart.
     pub version: String,
@@ -114,13 +116,13 @@ pub struct ApiOptions {
     pub kind: String,
     /// The plural of the resource; default: as kubebuilder forms it.
     pub plural: String,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
-    /// What reconciles the kind.
+    /// The reconciler of the kind.
     pub reconciler: Reconciler,
     /// The schema of a chart's kind.
     pub crd_schema: CrdSchema,
-    /// Whether an API that exists is written anew.
+    /// True if an API that exists is written anew.
     pub force: bool,
     /// This year, for the heads of generated Go files.
     pub year: String,

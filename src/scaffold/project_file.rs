@@ -1,6 +1,6 @@
-//! The file `PROJECT`, which the Operator SDK and kubebuilder share. Only keys that both of their parsers know are
-//! written; what stands there already is kept as it is, in its order. The parser of kubebuilder up to 4.13, which the
-//! Operator SDK 1.42 carries, refuses a file for one unknown key.
+//! The file `PROJECT`, which the Operator SDK and kubebuilder share. Only keys that both of their parsers
+//! know are written; what stands there already is kept as it is, in its order. The parser of kubebuilder up
+//! to 4.13, which the Operator SDK 1.42 carries, refuses a file for one unknown key.
 
 use super::markers::{self, List};
 use super::options::{InitOptions, OPERATOR_SDK};
@@ -136,8 +136,8 @@ pub(super) fn read(text: &str) -> Result<(ProjectFile, Vec<String>)> {
     Ok((file, unreadable_for_operator_sdk(text)))
 }
 
-/// A sentence for each key of `PROJECT` that operator-sdk does not know, in the file's order; nothing where the file is no YAML.
-/// One of them is enough for it to refuse the project.
+/// A sentence for each key of `PROJECT` that operator-sdk does not know, in the file's order; nothing where
+/// the file is no YAML. One of them is enough for it to refuse the project.
 pub fn unreadable_for_operator_sdk(text: &str) -> Vec<String> {
     yaml::parse(text).map(|root| unknown_keys(&root)).unwrap_or_default()
 }
@@ -164,8 +164,8 @@ fn unknown_keys(root: &Node) -> Vec<String> {
     unknown.into_iter().map(say).collect()
 }
 
-/// Which releases of kubebuilder read a key, in words. Since 4.14 an unknown one is no error: a resource loses it when the file
-/// is written.
+/// The releases of kubebuilder that read a key, in words. Since 4.14 an unknown one is no error: a resource
+/// loses it when the file is written.
 fn by_kubebuilder(key: &str) -> &'static str {
     match key {
         "ssa" => "4.16 and newer read it, an older one drops",
@@ -193,7 +193,7 @@ pub(super) struct NewResource<'a> {
     pub(super) namespaced: bool,
     /// The Go package of the types; empty for a chart's kind.
     pub(super) path: &'a str,
-    /// Whether a controller of the Go program reconciles it.
+    /// True if a controller of the Go program reconciles it.
     pub(super) controller: bool,
 }
 

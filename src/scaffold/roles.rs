@@ -1,4 +1,5 @@
-//! The rules of `config/rbac/role.yaml` for one kind, as text with a heading, in the manner of the Operator SDK.
+//! The rules of `config/rbac/role.yaml` for one kind, as text with a heading, in the manner of the Operator
+//! SDK.
 
 use opdev_object::meta::Gvk;
 use opdev_sources::created::CreatedKinds;
@@ -9,8 +10,8 @@ use std::fmt::Write as _;
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The rules for a chart's kind: its own resource, and what the chart may create. The second value has the kinds that are
-/// not built into Kubernetes; a comment stands in place of their rules.
+/// The rules for a chart's kind: its own resource, and what the chart may create. The second value has the
+/// kinds that are not built into Kubernetes; a comment stands in place of their rules.
 pub(super) fn of_chart(gvk: &Gvk, plural: &str, created: &CreatedKinds) -> (String, Vec<String>) {
     let mut by_group: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut unknown = Vec::new();

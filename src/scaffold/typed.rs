@@ -1,5 +1,5 @@
-//! An API with Go types: the types with kubebuilder markers, their CRD, a reconciler in TypeScript or templates, and a
-//! sample. No Go toolchain is needed; opdev reads the types itself.
+//! An API with Go types: the types with kubebuilder markers, their CRD, a reconciler in TypeScript or
+//! templates, and a sample. No Go toolchain is needed; opdev reads the types itself.
 
 use super::api::{CRDS, NewApi, RULES, SAMPLES, insert};
 use super::draft::Draft;
@@ -10,7 +10,7 @@ use opdev_types::emit;
 use opdev_types::go::Generator;
 use serde_json::Value;
 
-/// What reconciles the kind.
+/// The reconciler of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     TypeScript,
@@ -80,7 +80,8 @@ fn add_types(api: &NewApi, body: Body, folder: &str, draft: &mut Draft<'_>) -> R
         end.push_str(&registration.text("@KIND@"));
     }
     let mut types = include_str!("files/typed/types.go").replace("@IMPORT@", import) + &end;
-    // The package asks for apply configurations, which kubebuilder writes for the kinds of `create api --ssa` only.
+    // The package asks for apply configurations, which kubebuilder writes for the kinds of `create api --ssa`
+    // only.
     if draft.read(&info_path).is_some_and(|info| info.contains("+kubebuilder:ac:generate=true")) {
         const ROOT: &str = "// +kubebuilder:object:root=true\n";
         types = types.replacen(ROOT, &format!("{ROOT}// +kubebuilder:ac:generate=false\n"), 1);

@@ -1,6 +1,8 @@
-//! What makes the writes of `opdev init` and `opdev create api` one: a note in the project's folder of what is about to be
-//! written, made before the first file and removed after the last. Where opdev was killed in between, the note is still
-//! there, and the next of these commands takes back what was written. A file that somebody has changed since stays.
+//! The problem: `opdev init` and `opdev create api` write many files, and may be killed between two of them.
+//! So the writes become one: there is a note in the project's folder of what is about to be written, made
+//! before the first file and removed after the last. Where opdev was killed in between, the note is still
+//! there, and the next of these commands takes back what was written. A file that somebody has changed since
+//! stays.
 
 use crate::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
@@ -31,7 +33,7 @@ struct Note {
 #[serde(deny_unknown_fields)]
 struct NotedFile {
     path: String,
-    /// Of the content that is written, in hexadecimal digits.
+    /// The digest of the content that is written, in hexadecimal digits.
     sha256: String,
     /// The content before, in base64; nothing for a file that is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +54,7 @@ pub struct TakenBack {
 /// # Errors
 /// Where the note cannot be written.
 pub(crate) fn note(root: &Path, present: &dyn ProjectFiles, files: &[(&str, &PlannedFile)]) -> Result<()> {
-    // Of a command that was ended while it wrote its note.
+    // A command that was ended while it wrote its note has left these parts.
     remove_parts(root, NOTE);
     let mut folders = BTreeSet::new();
     let mut noted = Vec::new();
@@ -145,9 +147,9 @@ fn remove_parts(root: &Path, path: &str) {
     }
 }
 
-/// Whether a path is one that `opdev init` could write: in the project, without a link on the way, and not among the files of
-/// git, which a note that came with a clone could make run something, nor among opdev's own. Some file systems take other
-/// letters for those of `.git`, so plain ones are asked for.
+/// Returns true if a path is one that `opdev init` could write: in the project, without a link on the way,
+/// and not among the files of git, which a note that came with a clone could make run something, nor among
+/// opdev's own. Some file systems take other letters for those of `.git`, so plain ones are asked for.
 fn is_inside(root: &Path, path: &str) -> bool {
     let relative = Path::new(path);
     let is_plain = |part: Component<'_>| match part {

@@ -1,6 +1,6 @@
-//! The schema of a chart's `spec` in a CRD: from `values.schema.json`, or guessed from `values.yaml`. A CRD needs a
-//! structural schema, which cannot say all that JSON Schema can; each loss is named by its path. What the chart's own
-//! schema forbids stays forbidden by Helm when the operator renders.
+//! The schema of a chart's `spec` in a CRD: from `values.schema.json`, or guessed from `values.yaml`. A CRD
+//! needs a structural schema, which cannot say all that JSON Schema can; each loss is named by its path. What
+//! the chart's own schema forbids stays forbidden by Helm when the operator renders.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Chart;

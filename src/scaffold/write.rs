@@ -1,4 +1,5 @@
-//! Writes what the rest of the room plans: all files or none. Reads charts from folders and archives, and has them downloaded.
+//! Writes what the rest of the room plans: all files or none. Reads charts from folders and archives, and has
+//! them downloaded.
 
 use super::unfinished;
 use crate::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};
@@ -62,8 +63,8 @@ impl ProjectFiles for OnDisk {
     }
 }
 
-/// The chart that a request names. A folder or an archive `.tgz` that is here wins over a repository of that name. `say` is
-/// told what a download has to say.
+/// The chart that a request names. A folder or an archive `.tgz` that is here wins over a repository of that
+/// name. `say` is told what a download has to say.
 ///
 /// # Errors
 /// What is wrong with the chart, or why it cannot be downloaded.
@@ -118,7 +119,7 @@ fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {
     Ok(limited(ChartSource::load(reference, files, links)?))
 }
 
-/// Whether a path of a chart's folder belongs to git or to opdev.
+/// Returns true if a path of a chart's folder belongs to git or to opdev.
 fn is_of_tools(path: &str) -> bool {
     path.starts_with(".git/") || path.starts_with(".opdev/")
 }
@@ -160,9 +161,9 @@ pub fn check(draft: &Draft<'_>) -> Result<()> {
     );
 }
 
-/// Writes all planned files, or none: where one cannot be written, those that were new are removed again and those that
-/// were changed get their old content back. Where opdev is killed, [`take_back`](super::unfinished::take_back) does that
-/// later. No link below the root is followed.
+/// Writes all planned files, or none: where one cannot be written, those that were new are removed again and
+/// those that were changed get their old content back. Where opdev is killed,
+/// [`take_back`](super::unfinished::take_back) does that later. No link below the root is followed.
 ///
 /// # Errors
 /// Files whose content would be lost, and the first file that cannot be written.
@@ -170,7 +171,8 @@ pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
     write_while(root, draft, &mut || true)
 }
 
-/// As `write`; `lives` is asked before each change of the disk, and where it says no, all ends there as if by a kill.
+/// As `write`; `lives` is asked before each change of the disk, and where it says no, all ends there as if by
+/// a kill.
 fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) -> Result<()> {
     check(draft)?;
     let changes = |file: &PlannedFile| match file.action {

@@ -5,7 +5,7 @@ use opdev_event::{FindingSeverity, RuleFinding};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which findings fail a scenario.
+/// The findings that fail a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
     /// Errors.

@@ -1,4 +1,5 @@
-//! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
+//! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was
+//! left behind.
 
 use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -25,12 +26,13 @@ pub(crate) fn stays(group: &str, kind: &str) -> bool {
     )
 }
 
-/// Whether the controllers of the cluster make it in every namespace, at a time of their own.
+/// Returns true if the controllers of the cluster make it in every namespace, at a time of their own.
 fn is_of_every_namespace(group: &str, kind: &str, name: &str) -> bool {
     matches!((group, kind, name), ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default"))
 }
 
-/// Every object, of one namespace or of all and the cluster, but those that may stay behind or that every namespace has.
+/// Every object, of one namespace or of all and the cluster, but those that may stay behind or that every
+/// namespace has.
 ///
 /// # Errors
 /// Where the control plane does not answer.
@@ -69,8 +71,8 @@ pub(crate) async fn inventory(
     Ok(found)
 }
 
-/// Whether an object may stay behind when its release goes. What opdev itself registers, so that the webhooks of a program
-/// are reached, goes with the program.
+/// Returns true if an object may stay behind when its release goes. What opdev itself registers, so that the
+/// webhooks of a program are reached, goes with the program.
 pub(crate) fn may_stay(object: &impl kube::Resource) -> bool {
     if object.meta().labels.as_ref().is_some_and(|labels| labels.contains_key(LABEL)) {
         return true;
@@ -81,8 +83,8 @@ pub(crate) fn may_stay(object: &impl kube::Resource) -> bool {
         || annotations.is_some_and(|all| all.contains_key(HOOK))
 }
 
-/// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative to the file's own
-/// folder.
+/// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative
+/// to the file's own folder.
 pub(crate) fn before(path: &str, text: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let named = text.lines().filter_map(|line| line.strip_prefix('#')?.trim().strip_prefix("opdev:after:"));

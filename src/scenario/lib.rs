@@ -1,5 +1,6 @@
-//! One scenario in a world of its own, until it is settled, and its report. Waits on what happens, never on time.
-//! `world` is one API server with its operator, `sample` what is done with one sample, `kuttl` with a folder of steps.
+//! One scenario in a world of its own, until it is settled, and its report. Waits on what happens, never on
+//! time. `world` is one API server with its operator, `sample` what is done with one sample, `kuttl` with a
+//! folder of steps.
 
 pub mod found;
 pub mod html;

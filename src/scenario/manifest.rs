@@ -21,7 +21,7 @@ pub(crate) fn manifests(text: &str, file: &str) -> Result<Vec<Manifest>> {
     Ok(placed(text, file)?.into_iter().map(|(manifest, _)| manifest).collect())
 }
 
-/// The same, each with what knows the place of every part of it.
+/// The objects, each with a tree that knows the place of every part of it.
 ///
 /// # Errors
 /// As [`manifests`].

@@ -1,11 +1,11 @@
-//! What came of the scenarios: data, lines for people, and annotations for GitHub.
+//! The outcome of the scenarios: data, lines for people, and annotations for GitHub.
 
 use opdev_event::words;
 use opdev_event::words::visible_line;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What came of all scenarios.
+/// The outcome of all scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One for each scenario that ran, in the order of their names.
@@ -59,7 +59,7 @@ pub enum Outcome {
 }
 
 impl Suite {
-    /// Whether every step ended as it should.
+    /// Returns true if every step ended as it should.
     pub fn passed(&self) -> bool {
         self.error.is_none() && self.failure().is_none()
     }
@@ -79,7 +79,7 @@ impl Report {
         self.suites.iter().filter(|suite| suite.passed()).count()
     }
 
-    /// Whether some scenario failed.
+    /// Returns true if some scenario failed.
     pub fn failed(&self) -> bool {
         self.suites.iter().any(|suite| suite.failure().is_some())
     }

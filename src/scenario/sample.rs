@@ -1,4 +1,5 @@
-//! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, deleted, nothing left behind.
+//! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, deleted,
+//! nothing left behind.
 
 use super::found;
 use super::inventory::{before, inventory, may_stay, stays};
@@ -107,7 +108,8 @@ impl From<anyhow::Error> for Wrong {
 }
 
 impl SampleRun<'_> {
-    /// Refuses what would not be in the namespace that the scenario has on a cluster, before anything is written.
+    /// Refuses what would not be in the namespace that the scenario has on a cluster, before anything is
+    /// written.
     async fn inside(&self, root: &Path) -> Result<()> {
         let Some(own) = self.world.own_namespace() else { return Ok(()) };
         let mut objects: Vec<(&str, ObjectRef)> = Vec::new();

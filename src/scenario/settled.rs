@@ -1,5 +1,6 @@
-//! When a scenario is at rest: what is looked for is there, and neither the operator nor the state is behind the API server. A
-//! watch may be late on a busy machine; what it has not shown yet would be missed without that.
+//! When a scenario is at rest: what is looked for is there, and neither the operator nor the state is behind
+//! the API server. A watch may be late on a busy machine; what it has not shown yet would be missed without
+//! that.
 
 use super::world::World;
 use opdev_client::{Api, Resource};
@@ -16,8 +17,8 @@ use std::time::{Duration, Instant};
 pub(crate) const BEHIND: &str = "the operator has not seen all that the API server has";
 
 impl World {
-    /// Waits until the state says what `pick` looks for, and goes on saying so once the operator and the state have seen all that
-    /// the API server has; the state as it is where that takes too long.
+    /// Waits until the state says what `pick` looks for, and goes on saying so once the operator and the
+    /// state have seen all that the API server has; the state as it is where that takes too long.
     pub(crate) async fn at_rest<T>(
         &self,
         within: Duration,
@@ -43,7 +44,8 @@ impl World {
         seen.map(|()| self.state()).map_err(|_| self.state())
     }
 
-    /// All objects of the kinds that the state shows. Kinds that are not served, or may not be listed, have none.
+    /// All objects of the kinds that the state shows. Kinds that are not served, or may not be listed, have
+    /// none.
     async fn objects(&self) -> Vec<Arc<Value>> {
         let state = self.state();
         let custom = state.kinds().iter().map(|kind| kind.gvk.clone());

@@ -1,5 +1,6 @@
-//! A cluster that others use, too: each scenario has a namespace of its own there, which goes with it. Nothing is written
-//! outside of these namespaces but CRDs, which the operator applies as `opdev run` does, and what the operator itself makes.
+//! A cluster that others use, too: each scenario has a namespace of its own there, which goes with it.
+//! Nothing is written outside of these namespaces but CRDs, which the operator applies as `opdev run` does,
+//! and what the operator itself makes.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
@@ -54,7 +55,8 @@ impl Shared {
     /// Opens the cluster that was named, where one was.
     ///
     /// # Errors
-    /// Where it does not answer, may not be written to, or scenarios could not be kept apart from what is there.
+    /// Where it does not answer, may not be written to, or scenarios could not be kept apart from what is
+    /// there.
     pub async fn open(
         (project, trust): (&Project, &Trust),
         choice: &Choice,
@@ -86,8 +88,8 @@ impl Shared {
         self.connection.client.clone()
     }
 
-    /// Lets one operator at a time start: each applies the CRDs, and two that are new to all of them would be in each other's
-    /// way.
+    /// Lets one operator at a time start: each applies the CRDs, and two that are new to all of them would be
+    /// in each other's way.
     pub(crate) async fn start_alone(&self) -> MutexGuard<'_, ()> {
         self.starting.lock().await
     }
@@ -116,8 +118,8 @@ impl Shared {
         Ok(name)
     }
 
-    /// Deletes the custom resources of a scenario, while the operator still answers their finalizers, then its namespace;
-    /// waits until all has gone.
+    /// Deletes the custom resources of a scenario, while the operator still answers their finalizers, then
+    /// its namespace; waits until all has gone.
     ///
     /// # Errors
     /// What is still there.

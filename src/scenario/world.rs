@@ -1,5 +1,5 @@
-//! One control plane with the operator of the project, in a folder of its own, for one scenario; or a namespace of its own on
-//! a cluster, with the operator. Waits on what happens, never on time.
+//! One control plane with the operator of the project, in a folder of its own, for one scenario; or a
+//! namespace of its own on a cluster, with the operator. Waits on what happens, never on time.
 
 use super::found::Gate;
 use super::shared_cluster::Shared;
@@ -47,17 +47,17 @@ pub struct Setup {
     pub trust: Trust,
     pub cluster: Choice,
     pub operator: Settings,
-    /// Which findings fail a scenario.
+    /// The findings that fail a scenario.
     pub findings: Gate,
-    /// Whether a world in which something failed is left as it is.
+    /// True if a world in which something failed is left as it is.
     pub keep: bool,
     /// Fires when all is to end.
     pub shutdown: CancellationToken,
 }
 
 impl Setup {
-    /// Comes once all is to end and what is left of the steps is not to be done. A control plane of its own ends with
-    /// opdev, and each step hears of that; on a cluster the operator goes on until all is removed.
+    /// Comes once all is to end and what is left of the steps is not to be done. A control plane of its own
+    /// ends with opdev, and each step hears of that; on a cluster the operator goes on until all is removed.
     pub(crate) async fn broken_off(&self) {
         match self.shared {
             Some(_) => self.shutdown.cancelled().await,
@@ -82,7 +82,7 @@ pub struct World {
     own: Option<OwnNamespace>,
     /// The administrator's, or the user's on a cluster.
     pub(crate) client: Client,
-    /// The same API server, for lists.
+    /// The API server that `client` asks, for lists.
     api: Api,
     /// For objects without one.
     pub(crate) namespace: String,
@@ -291,7 +291,8 @@ impl World {
         };
         match tokio::time::timeout(within, answer).await {
             Ok(Some(RequestOutcome::Done { summary, warnings })) => {
-                // kubectl refuses what the API server only warns about: a field that is not there does nothing.
+                // kubectl refuses what the API server only warns about: a field that is not there does
+                // nothing.
                 let wrong = warnings
                     .iter()
                     .find(|one| one.contains("unknown field") || one.contains("duplicate field"));
@@ -448,7 +449,7 @@ impl Running {
     }
 }
 
-/// Whether every kind is served; the error says why one never will be.
+/// Tells whether every kind is served; the error says why one never will be.
 fn serving(state: &State) -> Result<Option<()>> {
     if let Some(why) = &state.stopping {
         bail!("opdev stops: {why}");
@@ -489,7 +490,7 @@ fn serving(state: &State) -> Result<Option<()>> {
 pub(crate) fn held(state: &State) -> Option<String> {
     let held = state.impact.held.first()?;
     Some(format!(
-        "a change of {} waits for your word: {}\n  to do: `opdev install` applies the CRDs of the project and says what they would \
+        "a change of {} needs your answer: {}\n  to do: `opdev install` applies the CRDs of the project and says what they would \
          do to the objects that are there",
         held.kind.kind, held.why
     ))

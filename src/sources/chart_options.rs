@@ -1,5 +1,6 @@
-//! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of `watches.yaml`,
-//! and of a script's `release()`. Read with the place of each value that makes no sense. Pure.
+//! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of
+//! `watches.yaml`, and of a script's `release()`. Read with the place of each value that makes no sense.
+//! Pure.
 
 use opdev_helm::release::chunked::Chunking;
 use opdev_object::go::duration::non_negative;
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// Every option; `None` where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChartOptions {
-    /// Whether what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
+    /// True if what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
     pub unread: bool,
     /// Whose behaviour: of finalizers, conditions, history and values.
     pub engine: Option<ChartEngine>,
@@ -32,9 +33,9 @@ pub struct ChartOptions {
     pub uninstall: ActionOptions,
     /// Those of rollbacks.
     pub rollback: ActionOptions,
-    /// Whether a failed install is uninstalled and a failed upgrade rolled back.
+    /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub failure_rollbacks: Option<bool>,
-    /// Whether a rollback replaces what cannot be changed.
+    /// True if a rollback replaces what cannot be changed.
     pub rollback_force: Option<bool>,
     /// The namespace of the release.
     pub release_namespace: Option<String>,
@@ -44,11 +45,11 @@ pub struct ChartOptions {
     pub storage: Option<Storage>,
     /// How records are split where several Secrets hold each.
     pub chunked: Option<Chunking>,
-    /// Whether the custom resource owns the records.
+    /// True if the custom resource owns the records.
     pub storage_owner: Option<bool>,
     /// The ServiceAccount that objects are written as: a name, or namespace/name.
     pub service_account: Option<String>,
-    /// Of `release()` only: whether `Deployed` and `deployedRelease` are written into the status.
+    /// True if `release()` writes `Deployed` and `deployedRelease` into the status; only scripts say so.
     pub status: Option<bool>,
 }
 
@@ -89,19 +90,19 @@ pub enum Storage {
 /// Options of one of Helm's actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ActionOptions {
-    /// Whether to wait until the objects are ready, or gone.
+    /// True to wait until the objects are ready, or gone.
     pub wait: Option<bool>,
-    /// Whether that includes Jobs.
+    /// True if that includes Jobs.
     pub wait_for_jobs: Option<bool>,
     /// How long to wait, also for hooks.
     pub timeout: Option<Duration>,
-    /// Whether the chart's hooks are left out.
+    /// True if the chart's hooks are left out.
     pub disable_hooks: Option<bool>,
-    /// Whether the chart's `crds` are left out.
+    /// True if the chart's `crds` are left out.
     pub skip_crds: Option<bool>,
     /// Taken for the sake of other tools: the API server validates what opdev sends.
     pub disable_validation: Option<bool>,
-    /// What the record says.
+    /// The content of the record.
     pub description: Option<String>,
 }
 
@@ -112,18 +113,18 @@ pub enum Choice {
     DisableHooks,
     /// Replace objects instead of changing them.
     Force,
-    /// What the record says.
+    /// The content of the record.
     Description,
 }
 
 /// The annotations that choose something, by action: what, and the annotation's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Annotations {
-    /// Of installs.
+    /// Options of installs.
     pub install: Vec<(Choice, String)>,
-    /// Of upgrades.
+    /// Options of upgrades.
     pub upgrade: Vec<(Choice, String)>,
-    /// Of uninstalls.
+    /// Options of uninstalls.
     pub uninstall: Vec<(Choice, String)>,
 }
 
@@ -269,7 +270,7 @@ impl ChartOptions {
         }
     }
 
-    /// Whether the kind behaves as with the helm-operator-plugins library.
+    /// Returns true if the kind behaves as with the helm-operator-plugins library.
     pub fn is_hybrid(&self) -> bool {
         self.engine == Some(ChartEngine::Hybrid)
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a chart, as a diagnostic with place, excerpt and hint. Pure.
+//! Errors of a chart, as diagnostics with place, excerpt and hint. Pure.
 
 use super::time_limit::{self, TimeLimit};
 use opdev_event::{Diagnostic, Place, Severity, mask};
@@ -77,8 +77,8 @@ fn in_template(
     diagnostic(error.message.clone(), Place { file, line: at.line, column: at.column }, excerpt)
 }
 
-/// A rendered document that is no YAML. The line that counts for people is the one of the template that wrote it; Helm's words
-/// name a line of the document.
+/// A rendered document that is no YAML. The line that counts for people is the one of the template that wrote
+/// it; Helm's words name a line of the document.
 fn unreadable(
     folder: &str,
     chart: &Chart,
@@ -98,8 +98,8 @@ fn unreadable(
     }
 }
 
-/// What is wrong with a type file or a program, with the lines around the place. `files` holds the texts by the paths
-/// that the diagnostic names.
+/// What is wrong with a type file or a program, with the lines around the place. `files` holds the texts by
+/// the paths that the diagnostic names.
 pub fn program(
     files: &BTreeMap<String, Arc<str>>,
     found: &opdev_types::diagnostic::Diagnostic,
@@ -144,8 +144,8 @@ pub fn template_text(chart: &Chart, path: &str) -> Option<String> {
     chart.subcharts.iter().find(|one| one.name() == name).and_then(|one| template_text(one, rest))
 }
 
-/// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
-/// parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
+/// Checks that the chart's templates are sound as far as that can be told without an object: a text that does
+/// not parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
 pub(super) fn check(
     folder: &str,
     chart: &Chart,
@@ -166,8 +166,8 @@ pub(super) fn check(
     }
 }
 
-/// What a chart gives with some values, at no time and in no cluster. Renders of one chart share `trials`: the next one
-/// runs only the templates that read what has changed.
+/// What a chart gives with some values, at no time and in no cluster. Renders of one chart share `trials`:
+/// the next one runs only the templates that read what has changed.
 ///
 /// # Errors
 /// Where a template fails.
@@ -187,7 +187,8 @@ pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Ren
 const MOST_BYTES: usize = 8 << 20;
 const MOST_TEXTS: usize = 2_000;
 
-/// What the versions of one chart gave with its defaults: a save is checked in the time that the saved file takes.
+/// What the versions of one chart gave with its defaults: a save is checked in the time that the saved file
+/// takes.
 #[derive(Debug, Default)]
 pub struct Trials {
     templates: Arc<ParseCache>,
@@ -229,7 +230,8 @@ impl Environment for Still {
     }
 }
 
-/// The line before, the line itself with a marker, and the line after; secrets in `key: value` lines are masked.
+/// The line before, the line itself with a marker, and the line after; secrets in `key: value` lines are
+/// masked.
 pub fn excerpt(text: &str, line: u32, column: u32) -> Option<String> {
     if line == 0 {
         return None;
@@ -325,7 +327,8 @@ mod tests {
         // What a loop wrote before moves the document's lines, too.
         let (place, ..) = told("kind: A\n{{ range $k, $v := .Values.labels }}{{ $k }}: 1\n{{ end }}\nx: [\n");
         assert!(place.starts_with("charts/web/templates/a.yaml:4"), "{place}");
-        // A template that is called writes what is wrong; what is included comes from the line that includes it.
+        // A template that is called writes what is wrong; what is included comes from the line that includes
+        // it.
         let (place, ..) = told("kind: A\n{{ template \"web.name\" . }}\n");
         assert!(place.starts_with("charts/web/templates/_names.tpl:2:"), "{place}");
         let (place, ..) = told("kind: A\n\n{{ include \"web.name\" . | trim }}\n");

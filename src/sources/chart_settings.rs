@@ -1,5 +1,5 @@
-//! `charts` of `opdev.yaml`: the options of kinds with charts, by kind. Read with every load, so that a saved option counts
-//! at once. Pure.
+//! `charts` of `opdev.yaml`: the options of kinds with charts, by kind. Read with every load, so that a saved
+//! option counts at once. Pure.
 
 use super::chart_options::{self, ChartEngine, ChartOptions, Wrong};
 use super::watches::{self, Entry};
@@ -108,7 +108,7 @@ impl ChartSettings {
     }
 }
 
-/// Whether a name stands for a kind: `Kind.group`, or the kind alone.
+/// Returns true if a name stands for a kind: `Kind.group`, or the kind alone.
 fn is(name: &str, gvk: &Gvk) -> bool {
     name == gvk.kind_group() || name == gvk.kind
 }

@@ -1,5 +1,5 @@
-//! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds, and those
-//! that the releases of programs name. Pure.
+//! Loads the charts whose files changed and remembers each one's last working version: those that feed kinds,
+//! and those that the releases of programs name. Pure.
 
 use super::chart_problems;
 use super::chart_problems::Trials;
@@ -29,7 +29,7 @@ pub(super) struct Loading {
     content: u64,
     pub(super) good: Option<Arc<Chart>>,
     pub(super) broken: Option<Diagnostic>,
-    /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
+    /// True if the last working version rendered with its defaults; then a newer one that does not is broken.
     renders: bool,
     trials: Trials,
 }

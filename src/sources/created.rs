@@ -1,5 +1,5 @@
-//! The kinds of the objects that a chart may create, found by rendering it: with its default values, and with each boolean
-//! default flipped once, so that objects that are off by default are seen. Pure.
+//! The kinds of the objects that a chart may create, found by rendering it: with its default values, and with
+//! each boolean default flipped once, so that objects that are off by default are seen. Pure.
 
 use super::chart_problems;
 use super::chart_problems::Trials;

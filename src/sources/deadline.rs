@@ -1,4 +1,5 @@
-//! How long opdev waits for renders: longer than any chart of good will takes, and no longer than somebody waits.
+//! How long opdev waits for renders: longer than any chart of good will takes, and no longer than somebody
+//! waits.
 
 use crate::time_limit::{TOO_LONG, TimeLimit};
 use std::sync::Arc;

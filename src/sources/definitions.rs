@@ -1,6 +1,6 @@
-//! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without one the
-//! schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins. Remembers the
-//! last good ones, so that a half-typed file takes none away. Pure.
+//! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without
+//! one the schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins.
+//! Remembers the last working ones, so that a half-typed file takes none away. Pure.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
@@ -29,7 +29,7 @@ pub struct Definition {
     pub texts: Texts,
     /// Why it is not the one that the newest files would make.
     pub broken: Option<Diagnostic>,
-    /// Whether it gives way to one that the API server has already.
+    /// True if it gives way to one that the API server has already.
     pub scaffolded: bool,
 }
 
@@ -62,8 +62,8 @@ impl Definition {
         columns.into_iter().flatten().filter_map(column).collect()
     }
 
-    /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest thing around
-    /// it where it does not say. Without a version, in whichever says it.
+    /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest
+    /// thing around it where it does not say. Without a version, in whichever says it.
     pub fn place(&self, version: &str, path: &str) -> Option<Place> {
         let mut path = path.trim_start_matches('.').replace("[*]", "[]");
         while !path.is_empty() {
@@ -107,7 +107,7 @@ impl Definition {
 pub struct Types {
     /// The CRDs.
     pub made: Vec<Made>,
-    /// What is wrong with the files.
+    /// Errors of the files.
     pub found: Vec<Found>,
     /// The texts of the files by the paths that places name.
     pub texts: Texts,
@@ -147,14 +147,14 @@ pub struct Made {
 /// What loads CRDs again and again.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The last good ones that Go types made, by name.
+    /// The last working ones that Go types made, by name.
     made: BTreeMap<String, Arc<Definition>>,
-    /// The last good ones of each YAML file.
+    /// The last working ones of each YAML file.
     written: BTreeMap<String, Vec<Arc<Definition>>>,
 }
 
 impl Definitions {
-    /// The CRDs of the newest files; the last good ones where those are broken.
+    /// The CRDs of the newest files; the last working ones where those are broken.
     pub(super) fn load(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Definition>> {
         self.take_types(&files.types, diagnostics);
         self.take_yaml(&files.crds, diagnostics);
@@ -190,8 +190,8 @@ impl Definitions {
         all
     }
 
-    /// While a file of its own is broken, a type that was good stays as it was: what can still be read of a half-typed
-    /// file may lack fields.
+    /// While a file of its own is broken, a type that was good stays as it was: what can still be read of a
+    /// half-typed file may lack fields.
     fn take_types(&mut self, types: &Types, diagnostics: &mut Vec<Diagnostic>) {
         let found: Vec<Diagnostic> =
             types.found.iter().map(|found| chart_problems::program(&types.texts, found)).collect();
@@ -268,7 +268,7 @@ impl Definitions {
     }
 }
 
-/// Whether an error lies in a file that a CRD is made of; one without a place may lie anywhere.
+/// Returns true if an error lies in a file that a CRD is made of; one without a place may lie anywhere.
 fn touches(error: &Diagnostic, definition: &Definition) -> bool {
     error.place.as_ref().is_none_or(|place| definition.files.contains(&place.file))
 }
@@ -279,7 +279,7 @@ fn texts_of(places: &BTreeMap<String, Place>, texts: &Texts) -> Texts {
     named.into_iter().filter_map(|file| Some((file.clone(), Arc::clone(texts.get(file)?)))).collect()
 }
 
-/// Whether two CRDs mean different things.
+/// Returns true if two CRDs mean different things.
 fn differ(one: &Value, other: &Value) -> bool {
     match (one.get("spec"), other.get("spec")) {
         (Some(one), Some(other)) => means_other(one, other),
@@ -287,8 +287,8 @@ fn differ(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether two values differ in more than texts for people: those of types that are not in the project come from Go's module
-/// cache, which is not everywhere.
+/// Returns true if two values differ in more than texts for people: those of types that are not in the
+/// project come from Go's module cache, which is not everywhere.
 fn means_other(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

@@ -1,4 +1,4 @@
-//! What was read from the disk at one moment, and what is said of a file that cannot be used.
+//! Files as they were read from the disk at one moment, and the words about one that cannot be used.
 
 use super::Allow;
 use super::definitions::Types;
@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::sync::Arc;
 
-/// What was read from the disk at one moment.
+/// The content that was read from the disk at one moment.
 #[derive(Debug)]
 pub struct Files {
     /// Path and text of `watches.yaml`, or why it cannot be read.
@@ -44,7 +44,8 @@ pub struct Options {
     pub reconciler_folders: Vec<String>,
     /// What of the outside programs may reach.
     pub allow: Allow,
-    /// What the user has allowed the project; variables of the environment that are not named here are not read.
+    /// What the user has allowed the project; variables of the environment that are not named here are not
+    /// read.
     pub granted: BTreeSet<Permission>,
     /// Links that lead out of the project: where they are, and where they lead.
     pub linked: Vec<(String, String)>,
@@ -63,14 +64,15 @@ pub struct Options {
 pub struct OwnProgram {
     /// The program in words, such as `go ./cmd`.
     pub words: String,
-    /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
+    /// True if it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
     pub charts: bool,
     /// The kinds that it reconciles; empty for those that no other program names.
     pub kinds: Vec<String>,
 }
 
 impl OwnProgram {
-    /// Which of several programs reconciles a kind: the one that names it, else the first one that names none.
+    /// The program that reconciles a kind, of several: the one that names it, else the first one that names
+    /// none.
     pub fn of_kind<'a>(programs: &'a [OwnProgram], kind: &str) -> Option<&'a OwnProgram> {
         let named = programs.iter().find(|program| program.kinds.iter().any(|named| named == kind));
         named.or_else(|| programs.iter().find(|program| program.kinds.is_empty()))

@@ -1,9 +1,9 @@
-//! Which charts the releases of a program may name, as far as its texts say. Where a name is computed, it may be any chart.
-//! Pure.
+//! The charts that the releases of a program may name, as far as its texts say. Where a name is computed, it
+//! may be any chart. Pure.
 
 use super::reconcilers::Texts;
 
-/// Whether a program with these texts may install the chart at `path`. In doubt it may.
+/// Returns true if a program with these texts may install the chart at `path`. In doubt it may.
 pub(super) fn may_install(texts: &Texts, path: &str) -> bool {
     let plain = |path: &str| path.trim_start_matches("./").trim_end_matches('/').to_owned();
     if !texts.iter().any(|(file, text)| asks_for_releases(file, text)) {
@@ -45,8 +45,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
 }
 
-/// What stands behind each `chart:`, up to the end of the line; `None` where the word stands otherwise: `{ chart }`,
-/// `"chart": …` and `release.chart = …` may name any chart, too.
+/// What stands behind each `chart:`, up to the end of the line; `None` where the word stands otherwise: `{
+/// chart }`, `"chart": …` and `release.chart = …` may name any chart, too.
 fn chart_values(text: &str) -> impl Iterator<Item = Option<&str>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     text.match_indices("chart").filter_map(move |(at, found)| {

@@ -86,7 +86,7 @@ pub struct Watch {
     pub max_concurrent: Option<usize>,
 }
 
-/// What reconciles the objects of a kind.
+/// The reconciler of the objects of a kind.
 #[derive(Clone, Debug)]
 pub enum Reconciler {
     /// A chart, as in `watches.yaml`: the custom resource's spec are its values.
@@ -102,7 +102,7 @@ pub struct ChartReconciler {
     pub path: String,
     /// The newest chart that loaded; `None` where there was none yet.
     pub chart: Option<Arc<Chart>>,
-    /// Whether objects of the release are watched, too. Default true.
+    /// True if objects of the release are watched, too. Default true.
     pub watch_dependents: bool,
     /// Values forced by the operator, expanded; each a `--set-string` pair.
     pub overrides: BTreeMap<String, String>,
@@ -115,7 +115,7 @@ pub struct ChartReconciler {
 }
 
 impl ChartReconciler {
-    /// Whether there is a version that can serve: with the script that belongs to it.
+    /// Returns true if there is a version that can serve: with the script that belongs to it.
     pub fn is_loaded(&self) -> bool {
         self.chart.is_some() && self.script.as_ref().is_none_or(|script| script.program.is_some())
     }
@@ -157,12 +157,12 @@ pub struct Allow {
 }
 
 impl Watch {
-    /// Whether it picks among the objects of its kind.
+    /// Returns true if it picks among the objects of its kind.
     pub fn has_selector(&self) -> bool {
         !self.selector.is_null()
     }
 
-    /// Whether its selector picks an object. One that cannot be read picks nothing.
+    /// Returns true if its selector picks an object. One that cannot be read picks nothing.
     pub fn picks(&self, object: &Value) -> bool {
         if !self.has_selector() {
             return true;
@@ -180,7 +180,7 @@ impl Watch {
         }
     }
 
-    /// Whether there is a version that can serve.
+    /// Returns true if there is a version that can serve.
     pub fn is_loaded(&self) -> bool {
         match &self.reconciler {
             Reconciler::Chart(chart) => chart.is_loaded(),

@@ -1,4 +1,4 @@
-//! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
+//! Texts and file sets in, a numbered set of sources out. Remembers the last working version of each part (`charts`,
 //! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `project/files` reads the disk.
 
 mod hold;
@@ -383,7 +383,7 @@ fn same_kind(one: &Gvk, other: &Gvk) -> bool {
     one.group_kind() == other.group_kind()
 }
 
-/// Whether two charts have the same script beside them, and it may reach the same.
+/// Returns true if two charts have the same script beside them, and it may reach the same.
 pub(super) fn same_script(one: &ChartReconciler, other: &ChartReconciler) -> bool {
     let about = |chart: &ChartReconciler| {
         chart.script.as_ref().map(|script| (script.path.clone(), script.files.clone(), script.allow.clone()))
@@ -391,7 +391,7 @@ pub(super) fn same_script(one: &ChartReconciler, other: &ChartReconciler) -> boo
     about(one) == about(other)
 }
 
-/// Whether a kind is one of the only ones to reconcile.
+/// Returns true if a kind is one of the only ones to reconcile.
 fn is_wanted(only: &[String], gvk: &Gvk) -> bool {
     only.is_empty() || only.iter().any(|kind| kind.eq_ignore_ascii_case(&gvk.kind))
 }

@@ -1,10 +1,10 @@
-//! What a saved chart does to the revision that is deployed.
+//! The effect of a saved chart on the deployed revision.
 
 /// What a saved chart does to the revision that is deployed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnSave {
-    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one takes the
-    /// new rendering in.
+    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one
+    /// takes the new rendering in.
     #[default]
     ByHooks,
     /// The deployed revision takes the new rendering in; no hook runs.

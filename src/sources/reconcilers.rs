@@ -1,5 +1,5 @@
 //! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
-//! Remembers each one's last good program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
+//! Remembers each one's last working program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
@@ -215,7 +215,7 @@ impl Reconcilers {
         any
     }
 
-    /// Whether one waits.
+    /// Returns true if one waits.
     pub(super) fn waits(&self, path: &str) -> bool {
         self.loading.get(path).is_some_and(|loading| loading.waiting.is_some())
     }
@@ -323,7 +323,7 @@ fn imports(from: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a file that is named after no kind means to be a reconciler all the same.
+/// Returns true if a file that is named after no kind means to be a reconciler all the same.
 fn says_it_reconciles(path: &str, texts: &Texts) -> bool {
     let Some(text) = texts.get(path) else { return true };
     let mut exports = text.lines().map(str::trim_start).filter(|line| line.starts_with("export"));

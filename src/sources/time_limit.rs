@@ -1,4 +1,5 @@
-//! Until when renders of sources may go on. Who waits for them hands it in, for nothing in here reads a clock.
+//! Until when renders of sources may go on. Who waits for them hands it in, for nothing in here reads a
+//! clock.
 
 use std::fmt;
 use std::panic::RefUnwindSafe;

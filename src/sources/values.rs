@@ -1,5 +1,5 @@
-//! The values a chart gets: the custom resource's spec with the operator's overrides on top; and where each effective
-//! value comes from. Pure.
+//! The values a chart gets: the custom resource's spec with the operator's overrides on top; and where each
+//! effective value comes from. Pure.
 
 use super::ChartReconciler;
 use super::chart_problems::chart_secrets;
@@ -76,8 +76,8 @@ pub fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow::Result
     Ok(explained.iter().map(|one| masked(one, &reconciler.path, &secrets)).collect())
 }
 
-/// One value as it may be shown: masked by its path, as it would be in its custom resource, and by what is known to be
-/// secret elsewhere.
+/// One value as it may be shown: masked by its path, as it would be in its custom resource, and by what is
+/// known to be secret elsewhere.
 fn masked(one: &Explained, folder: &str, secrets: &[String]) -> EffectiveValue {
     let whole = one.path.iter().rev().fold(one.value.clone(), |inner, key| json!({key: inner}));
     let whole = mask::object(&json!({"spec": whole}));

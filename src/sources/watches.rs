@@ -45,8 +45,8 @@ pub(super) const KEYS: [&str; 10] = [
     "maxConcurrentReconciles",
 ];
 
-/// Reads the file. The entries that are right come back beside the problems of those that are not; `None` where
-/// the file as a whole cannot be read.
+/// Reads the file. The entries that are right come back beside the problems of those that are not; `None`
+/// where the file as a whole cannot be read.
 pub(crate) fn read(file: &str, text: &str) -> (Option<Vec<Entry>>, Vec<Diagnostic>) {
     let mut reader = Reader { file, diagnostics: Vec::new() };
     let root = match yaml::parse(text) {

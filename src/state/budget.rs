@@ -1,6 +1,7 @@
-//! One budget in bytes for all that only grows: reconciles, versions, deleted objects, log lines, lines of pods. Who holds
-//! most forgets first, its oldest; so each may have what the others leave, and none less than its part. What was forgotten
-//! is counted. The bytes are estimates: what a thing says, and what keeping it costs.
+//! One budget in bytes for all that only grows: reconciles, versions, deleted objects, log lines, lines of
+//! pods. Who holds most forgets first, its oldest; so each may have what the others leave, and none less than
+//! its part. What was forgotten is counted. The bytes are estimates: what a thing says, and what keeping it
+//! costs.
 
 use super::State;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use std::io;
 /// One of those that share the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Which.
+    /// The history.
     pub what: History,
     /// How many things it keeps.
     pub kept: usize,
@@ -35,7 +36,7 @@ pub enum History {
 }
 
 impl State {
-    /// Who holds how much of the budget.
+    /// The parts that hold the budget, with how much each holds.
     pub fn holdings(&self) -> [Holding; 5] {
         let of = |what, kept, bytes, forgotten| Holding { what, kept, bytes, forgotten };
         let archive = &self.archive;

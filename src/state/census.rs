@@ -1,5 +1,5 @@
-//! How many objects there are of each kind, and in each namespace. Counted as they come and go: to look at 100,000 of them
-//! takes several frames.
+//! How many objects there are of each kind, and in each namespace. Counted as they come and go: to look at
+//! 100,000 of them takes several frames.
 
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ impl Census {
         self.namespaces.keys().map(String::as_str)
     }
 
-    /// Whether an object is in this namespace.
+    /// Returns true if an object is in this namespace.
     pub fn has_namespace(&self, name: &str) -> bool {
         self.namespaces.contains_key(name)
     }

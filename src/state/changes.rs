@@ -1,5 +1,5 @@
-//! Which objects have changed lately, so that whoever shows them need not look at all of them again. Bounded: who
-//! was away for too long starts from the beginning.
+//! Objects that have changed lately, so that whoever shows them need not look at all of them again. Bounded:
+//! who was away for too long starts from the beginning.
 
 use opdev_object::meta::ObjectKey;
 use std::collections::VecDeque;
@@ -23,8 +23,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What has changed since an earlier state, an object more than once where it changed more than once; `None`
-    /// where that is not known.
+    /// What has changed since an earlier state, an object more than once where it changed more than once;
+    /// `None` where that is not known.
     pub fn since(&self, earlier: &Changes) -> Option<impl Iterator<Item = &Arc<ObjectKey>>> {
         let known = Arc::ptr_eq(&self.lineage, &earlier.lineage)
             && earlier.total >= self.forgotten
@@ -33,7 +33,7 @@ impl Changes {
         known.then(|| self.recent.range(self.recent.len().saturating_sub(new)..))
     }
 
-    /// Whether nothing has changed since.
+    /// Returns true if nothing has changed since.
     pub fn same(&self, earlier: &Changes) -> bool {
         Arc::ptr_eq(&self.lineage, &earlier.lineage)
             && self.total == earlier.total

@@ -1,5 +1,5 @@
-//! Since when each condition of an object has been what it is, and what it was before: transitions as they were
-//! seen, kept small because every object has some. Bounded for each condition.
+//! Since when each condition of an object has been what it is, and what it was before: transitions as they
+//! were seen, kept small because every object has some. Bounded for each condition.
 
 use super::shards::Shards;
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ impl Truth {
 pub struct Span {
     /// Since when.
     pub from: Timestamp,
-    /// What it was.
+    /// The value before.
     pub truth: Truth,
     /// Its reason; empty where it has none.
     pub reason: Arc<str>,
@@ -135,7 +135,7 @@ fn step(line: &mut Line, span: Span) {
     }
 }
 
-/// Whether the last spans say what the object says.
+/// Returns true if the last spans say what the object says.
 fn same(lines: &[Line], now: &[Value]) -> bool {
     let present = lines.iter().filter(|line| line.spans.last().is_some_and(|s| s.truth != Truth::Absent));
     present.count() == now.len()

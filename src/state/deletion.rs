@@ -1,5 +1,5 @@
-//! Why an object that is to be deleted is still there: its finalizers with who should remove them, and what blocks
-//! the garbage collector. Pure reading of the state.
+//! Why an object that is to be deleted is still there: its finalizers with who should remove them, and what
+//! blocks the garbage collector. Pure reading of the state.
 
 use super::{Seen, State, managers};
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ pub struct Deletion {
 pub struct Finalizer {
     /// Its name.
     pub name: String,
-    /// Who should remove it, and when.
+    /// The one who should remove it, and when.
     pub who: String,
 }
 
@@ -42,7 +42,7 @@ pub fn of(state: &State, seen: &Seen) -> Option<Deletion> {
     Some(Deletion { since, finalizers, blocking })
 }
 
-/// Whether a child's owner reference holds its owner back.
+/// Returns true if a child's owner reference holds its owner back.
 fn blocks(child: &Seen, owner: &Seen) -> bool {
     let references = child.object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     references.into_iter().flatten().any(|reference| {

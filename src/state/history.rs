@@ -39,7 +39,7 @@ impl History {
         self.of(key).and_then(VecDeque::back)
     }
 
-    /// Whether two histories are the very same.
+    /// Returns true if two histories are the very same.
     pub fn same(&self, other: &History) -> bool {
         Arc::ptr_eq(&self.all, &other.all)
     }
@@ -102,7 +102,8 @@ impl History {
         Arc::make_mut(&mut self.all).remove(at)
     }
 
-    /// Forgets the oldest reconciles until no more than this many bytes are left; the newest of each object go last.
+    /// Forgets the oldest reconciles until no more than this many bytes are left; the newest of each object
+    /// go last.
     pub(super) fn shed(&mut self, goal: usize) {
         for last_ones_too in [false, true] {
             if self.bytes <= goal {

@@ -1,5 +1,5 @@
-//! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for the
-//! user's word.
+//! The impact of saved types and reconcilers on the objects in the cluster: the newest of each kind, and
+//! changes that need the user's answer.
 
 use opdev_event::{
     Held, HeldChange, Released, ShadowDecision, ShadowRun, SourcesChanged, TypeChanged, Verdict,

@@ -1,6 +1,6 @@
-//! What is known, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is shared until
-//! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
-//! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
+//! The state of everything, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is
+//! shared until it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and
+//! `health` answer the questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
 pub mod budget;
 mod census;
@@ -118,15 +118,15 @@ pub struct State {
     pub queue: QueueChanged,
     /// Loops that custom resources are in, the newest of each.
     pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
-    /// What is wrong with the operator.
+    /// The error of the operator.
     pub findings: Findings,
     /// What is paused, kinds first.
     pub paused: Arc<[Paused]>,
     /// What the project wants and the user has not answered.
     pub trust: Option<Arc<TrustAsked>>,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     pub hold: bool,
-    /// Which faults the calls of the operator's own program get on request.
+    /// The faults that the calls of the operator's own program get on request.
     pub disturbed: Vec<FaultRule>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
@@ -134,7 +134,7 @@ pub struct State {
     pub log: Log,
     /// Logs of pods that were looked at.
     pub pod_logs: PodLogs,
-    /// What the user asked for.
+    /// The user's request.
     pub requests: Requests,
     /// Texts in the editor, and changes that wait for the user's word.
     pub drafts: Drafts,
@@ -223,13 +223,13 @@ impl State {
         self.reload.live.as_ref().map_or(&[], |live| &live.samples)
     }
 
-    /// Whether objects of this group and kind are custom resources of the project.
+    /// Returns true if objects of this group and kind are custom resources of the project.
     pub fn is_custom(&self, group: &str, kind: &str) -> bool {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
     }
 
-    /// How many of the custom resources that reconcile because of the newest sources have done so without a failure, and how
-    /// many there are.
+    /// How many of the custom resources that reconcile because of the newest sources have done so without a
+    /// failure, and how many there are.
     pub fn live_objects(&self) -> (usize, usize) {
         let Some(live) = &self.reload.live else { return (0, 0) };
         let affected = |key: &ObjectKey| {
@@ -274,7 +274,7 @@ impl State {
         self.paused.iter().find(|paused| paused.what.covers(key))
     }
 
-    /// What is wrong with the files right now, the newest failure first; empty once all is mended.
+    /// What is wrong with the files right now, the newest failure first; empty once all is fixed.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let builds = self.programs.iter().filter_map(|program| program.build_failed.as_ref());
         let failed = self.reload.failed.iter().chain(builds);

@@ -1,5 +1,5 @@
-//! Who wrote what, read off `metadata.managedFields`: the owners of every place in an object, and who wrote a version
-//! last. Pure; what it cannot tell it leaves out.
+//! Writers of fields, read off `metadata.managedFields`: the owners of every place in an object, and who
+//! wrote a version last. Pure; what it cannot tell it leaves out.
 
 use super::{Seen, State};
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ pub fn all(object: &Value) -> Vec<Manager> {
     entries(object).iter().map(Manager::of).collect()
 }
 
-/// Who wrote a version: the newest entry that the version before did not have.
+/// The writer of a version: the newest entry that the version before did not have.
 pub fn writer(before: Option<&Value>, object: &Value) -> Option<Manager> {
     let known = before.map_or(&[][..], entries);
     let fresh = entries(object).iter().filter(|entry| !known.contains(entry)).map(Manager::of);
@@ -59,7 +59,8 @@ pub fn writer(before: Option<&Value>, object: &Value) -> Option<Manager> {
 /// Programs that people use: what they write says nothing of who reconciles.
 const PEOPLES: [&str; 7] = ["kubectl", "opdev", "helm", "k9s", "before-first-apply", "Mozilla", "unknown"];
 
-/// The program that seems to reconcile an object, and how it shows: it wrote the status, or it records Events about it.
+/// The program that seems to reconcile an object, and how it shows: it wrote the status, or it records Events
+/// about it.
 pub fn operator_of(state: &State, seen: &Seen) -> Option<(String, &'static str)> {
     let is_program = |name: &str| !name.is_empty() && !PEOPLES.iter().any(|known| name.starts_with(known));
     let writers = all(&seen.object).into_iter().filter(|manager| manager.subresource == "status");
@@ -121,7 +122,8 @@ impl Owners {
         owners
     }
 
-    /// The managers that own a place, by their labels: named there, or owners of something whole that it is in.
+    /// The managers that own a place, by their labels: named there, or owners of something whole that it is
+    /// in.
     pub fn at(&self, place: &[Step]) -> Vec<String> {
         let named = |manager: &Place| self.managers.get(manager.manager).map(Manager::label);
         let mut labels: Vec<String> =

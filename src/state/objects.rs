@@ -21,7 +21,7 @@ pub struct Seen {
     pub object_ref: ObjectRef,
     /// The object, masked; of one whose metadata alone was read, that and nothing else.
     pub object: Body,
-    /// Whether only its metadata was read.
+    /// True if only its metadata was read.
     pub metadata_only: bool,
     /// `metadata.creationTimestamp`.
     pub created: Option<Timestamp>,
@@ -32,16 +32,17 @@ pub struct Seen {
     /// What it belongs to.
     owners: Box<[ObjectKey]>,
     links: Box<[Owner]>,
-    /// Of a ReplicaSet: which generation it is.
+    /// The generation of a ReplicaSet.
     pub(super) generation: Generation,
 }
 
-/// Which generation a ReplicaSet is; found out once, for a tree of it would stay for as long as this is asked.
+/// The generation of a ReplicaSet; found once, because its tree would have to stay for as long as this is
+/// asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Generation {
     /// Its revision, where it has one.
     pub(super) revision: Option<i64>,
-    /// Whether it has no pods and wants none.
+    /// True if it has no pods and wants none.
     pub(super) is_scaled_down: bool,
 }
 
@@ -152,7 +153,7 @@ pub struct Recorded {
     pub key: ObjectKey,
     /// When it happened last.
     pub at: Option<Timestamp>,
-    /// Whether it is a warning.
+    /// True if it is a warning.
     pub warning: bool,
     /// In CamelCase.
     pub reason: String,
@@ -166,7 +167,7 @@ pub struct Recorded {
     pub namespace: Option<String>,
     /// Name of that object.
     pub name: String,
-    /// Who reported it.
+    /// The component that reported it.
     pub from: String,
 }
 
@@ -199,7 +200,8 @@ impl Objects {
         self.by_key.get(key)
     }
 
-    /// The keys of all objects, in no particular order; unrelated ones, of which `get` finds nothing, come last.
+    /// The keys of all objects, in no particular order; unrelated ones, of which `get` finds nothing, come
+    /// last.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ObjectKey>> {
         self.by_key.iter().map(|(key, _)| key).chain(self.unrelated.iter().map(|(key, _)| key))
     }
@@ -209,7 +211,8 @@ impl Objects {
         self.by_key.len() + self.unrelated.len()
     }
 
-    /// How many objects are known by what they say, and how many by their names alone; each with an estimate of their bytes.
+    /// How many objects are known by what they say, and how many by their names alone; each with an estimate
+    /// of their bytes.
     pub fn weight(&self) -> ((usize, usize), (usize, usize)) {
         // What a key, a row and their places in maps take.
         const ROW: usize = 1_200;
@@ -218,12 +221,13 @@ impl Objects {
         ((self.by_key.len(), texts), (self.unrelated.len(), self.unrelated.len() * KEY))
     }
 
-    /// Whether it is there and belongs to no custom resource of the project: nothing but its key is known.
+    /// Returns true if it is there and belongs to no custom resource of the project: nothing but its key is
+    /// known.
     pub fn is_unrelated(&self, key: &ObjectKey) -> bool {
         self.unrelated.get(key).is_some()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -238,7 +242,7 @@ impl Objects {
         self.custom.len()
     }
 
-    /// Whether two stores hold the very same objects, without looking inside.
+    /// Returns true if two stores hold the very same objects, without looking inside.
     pub fn same(&self, other: &Objects) -> bool {
         self.by_key.same(&other.by_key)
             && self.unrelated.same(&other.unrelated)
@@ -266,7 +270,8 @@ impl Objects {
         keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
     }
 
-    /// Which objects have changed lately. An object whose child has gone, or that has been reconciled, has changed.
+    /// Objects that have changed lately. An object whose child has gone, or that has been reconciled, has
+    /// changed.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -276,7 +281,7 @@ impl Objects {
         &self.census
     }
 
-    /// Whether an object is a custom resource of the project.
+    /// Returns true if an object is a custom resource of the project.
     pub fn is_custom(&self, key: &ObjectKey) -> bool {
         self.custom.get(key).is_some()
     }
@@ -310,7 +315,7 @@ impl Objects {
         }
         let old_links = known.as_ref().map_or(&[][..], |seen| &seen.links);
         if *seen.links != *old_links {
-            // Who owned it before looks different from now on.
+            // The owner before looks different from now on.
             let before = known.as_ref().map_or(&[][..], |seen| &seen.owners);
             before.iter().for_each(|owner| self.changes.push(Arc::new(owner.clone())));
             self.unlink(&key, old_links);
@@ -336,7 +341,7 @@ impl Objects {
         {
             return None;
         }
-        // Who owned it can be told from it alone, and only now.
+        // The owner can be told from the object alone, and only now.
         let owners = seen.owners.iter().cloned();
         for key in owners.map(Arc::new).chain([Arc::clone(&seen.key)]) {
             self.changes.push(key);
@@ -350,7 +355,8 @@ impl Objects {
         Some(seen)
     }
 
-    /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given back.
+    /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given
+    /// back.
     pub(super) fn insert_unrelated(&mut self, object_ref: ObjectRef) -> Option<Arc<Seen>> {
         let key = object_ref.key();
         let before = match self.by_key.get(&key).map(|seen| seen.object_ref.clone()) {

@@ -87,8 +87,8 @@ impl PodLogs {
         while self.by_source.len() > CONTAINERS && self.drop_silent() {}
     }
 
-    /// Forgets lines until no more than this many bytes are left: of the container that was silent for longest all, of the
-    /// only one the oldest.
+    /// Forgets lines until no more than this many bytes are left: of the container that was silent for
+    /// longest all, of the only one the oldest.
     pub(super) fn shed(&mut self, goal: usize) {
         while self.bytes > goal && self.by_source.len() > 1 && self.drop_silent() {}
         if self.bytes <= goal {

@@ -18,7 +18,7 @@ pub struct Program {
     pub build: Option<Arc<BuildChanged>>,
     /// Its newest build, where that one failed.
     pub build_failed: Option<Arc<ReloadFailed>>,
-    /// Whether it runs.
+    /// The newest change of its state.
     pub run: Option<Arc<ProcessChanged>>,
 }
 

@@ -58,7 +58,7 @@ impl State {
             Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
             Event::PathsListed(paths) => self.paths = Arc::new(paths),
             Event::FilesListed { files } => {
-                // Who has looked at the same list need not look again.
+                // A reader that has looked at this list need not look again.
                 if self.files.as_deref() != Some(&*files) {
                     self.files = Some(files);
                 }
@@ -98,8 +98,8 @@ impl State {
         self.keep_to_budget();
     }
 
-    /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about the project,
-    /// are the same.
+    /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about
+    /// the project, are the same.
     fn started(&mut self, started: Arc<Started>) {
         if self.started.is_some() {
             *self = State {
@@ -118,7 +118,7 @@ impl State {
         Arc::make_mut(&mut self.loops).insert(found.object.key(), found);
     }
 
-    /// Who was paused for a loop and goes on has a new beginning.
+    /// An object that was paused for a loop and goes on has a new beginning.
     fn pauses_changed(&mut self, paused: Vec<Paused>) {
         self.paused = paused.into();
         if self.loops.values().any(|found| found.paused) {
@@ -143,7 +143,7 @@ impl State {
             custom,
             self.limits.recorded,
         );
-        // Of metadata no versions are kept: what differs from a whole one would be all the rest.
+        // Metadata has no versions here: its difference from a whole object would be all the rest.
         if let Some(seen) = seen.filter(|_| !metadata_only) {
             let parsed = Parsed { body: &seen.object, value: &value };
             self.archive.seen(&seen.key, parsed, at, &self.limits.versions);
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// Of what belongs to the project no longer nothing is kept but the key.
+    /// An object that no longer belongs to the project is forgotten, but for its key.
     fn unrelated_seen(&mut self, event: UnrelatedSeen) {
         let UnrelatedSeen { gvk, objects, .. } = event;
         for UnrelatedObject { namespace, name, uid } in objects {
@@ -164,7 +164,7 @@ impl State {
         }
     }
 
-    /// Whether this very version of an object was read whole before.
+    /// Returns true if this very version of an object was read whole before.
     fn is_known_whole(&self, object_ref: &ObjectRef, metadata: &Value) -> bool {
         self.objects.get(&object_ref.key()).is_some_and(|known| {
             !known.metadata_only

@@ -1,4 +1,4 @@
-//! What the user asked for: what is under way, and how the last ones ended.
+//! The user's requests: what is under way, and how the last ones ended.
 
 use opdev_event::{RequestFinished, RequestId, RequestStarted};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,5 @@
-//! A map in pieces: a clone shares all of them, a change copies one. Keeps snapshots cheap at ten thousand objects.
+//! A map in pieces: a clone shares all of them, a change copies one. Keeps snapshots cheap at ten thousand
+//! objects.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -60,7 +61,7 @@ impl<K: Ord + Hash + Clone, V: Clone> Shards<K, V> {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
-    /// Whether two maps are the very same, without looking inside.
+    /// Returns true if two maps are the very same, without looking inside.
     pub(super) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.pieces, &other.pieces)
     }

@@ -1,4 +1,4 @@
-//! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
+//! The tree of owned objects, and its summary in the row of a custom resource.
 
 use super::health::Level;
 use super::{Seen, State};
@@ -52,7 +52,8 @@ fn below(state: &State, owner: &Arc<Seen>, more: &mut Vec<bool>, met: &mut Met, 
     }
 }
 
-/// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes first.
+/// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes
+/// first.
 pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
     let Some(root) = state.present_or_gone(root) else { return Vec::new() };
     let gone: Vec<_> =
@@ -77,7 +78,7 @@ pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
         }
     }
     let newest_first = below.into_iter().rev().filter(|i| {
-        // Of several of one name the newest stands for all.
+        // The newest of several objects with one name stands for all.
         !gone[i + 1..].iter().any(|later| later.seen.key == gone[*i].seen.key)
     });
     newest_first
@@ -142,7 +143,7 @@ fn rank(key: &ObjectKey) -> u8 {
     }
 }
 
-/// Which of several generations of one thing an object is: releases and ReplicaSets count theirs.
+/// The generation of an object that has several: releases and ReplicaSets count theirs.
 fn revision(seen: &Seen) -> Option<i64> {
     match seen.key.kind.as_str() {
         "Secret" => release(&seen.key.name).map(|(_, revision)| revision),
@@ -157,7 +158,7 @@ fn release(name: &str) -> Option<(&str, i64)> {
     Some((release, revision.parse().ok()?))
 }
 
-/// Whether an object is but an older generation of the one before it in the list.
+/// Returns true if an object is but an older generation of the one before it in the list.
 fn is_older(newer: &Seen, seen: &Seen) -> bool {
     if newer.key.kind != seen.key.kind || newer.key.group != seen.key.group {
         return false;
@@ -181,9 +182,9 @@ pub struct Row {
     pub word: String,
     /// Ready and wanted, summed over its workloads.
     pub ready: Option<(i64, i64)>,
-    /// What is wrong, and where.
+    /// The error, with its place.
     pub fault: Option<String>,
-    /// Whether a reconcile for it is under way.
+    /// True if a reconcile for it is under way.
     pub running: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Every version of an object that was seen: the newest whole and shared, older ones as what leads back to them.
-//! Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a while
-//! (`Gone`). Never reads a clock: the times are those of the events.
+//! Every version of an object that was seen: the newest whole and shared, older ones as what leads back to
+//! them. Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a
+//! while (`Gone`). Never reads a clock: the times are those of the events.
 
 use super::Seen;
 use super::conditions::Line;
@@ -181,7 +181,7 @@ impl Archive {
         self.gone_bytes
     }
 
-    /// Whether two archives know the very same objects as gone.
+    /// Returns true if two archives know the very same objects as gone.
     pub fn same_gone(&self, other: &Archive) -> bool {
         Arc::ptr_eq(&self.gone, &other.gone)
     }

@@ -1,5 +1,5 @@
-//! What an object is waiting for, in words: its kind, its reconciles, its conditions, what it owns. Pure reading of the
-//! state; empty means that nothing holds it up.
+//! Reasons for which an object waits, in words: its kind, its reconciles, its conditions, what it owns. Pure
+//! reading of the state; empty means that nothing holds it up.
 
 use super::health::Level;
 use super::{Seen, State, tree};
@@ -16,7 +16,7 @@ const MOST: usize = 12;
 /// One thing that holds an object up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whether it needs a look, or only time.
+    /// The level: it needs a look, or only time.
     pub level: Level,
     /// What.
     pub what: String,
@@ -50,9 +50,9 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
     waits
 }
 
-/// Custom resources that reconciles have created and no watch has shown yet, each with the reconcile. Until a watch shows
-/// them nobody reconciles them, and nothing else says that something is to come. Reconciles of what has gone are left out: what
-/// they created goes, too.
+/// Custom resources that reconciles have created and no watch has shown yet, each with the reconcile. Until a
+/// watch shows them nobody reconciles them, and nothing else says that something is to come. Reconciles of
+/// what has gone are left out: what they created goes, too.
 pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
     let mut found = Vec::new();
     let is_there = |reconcile: &&Arc<Reconcile>| state.objects.get(&reconcile.object.key()).is_some();
@@ -73,8 +73,8 @@ pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
     found
 }
 
-/// An object that the state shows older than it is here, or not at all although it belongs to one that the state shows. `None` once
-/// watches have shown all of them.
+/// An object that the state shows older than it is here, or not at all although it belongs to one that the
+/// state shows. `None` once watches have shown all of them.
 pub fn behind(state: &State, there: &[Arc<Value>]) -> Option<ObjectKey> {
     let version = |object: &Value| meta::resource_version(object)?.parse::<u64>().ok();
     let shown: HashSet<&str> =
@@ -115,7 +115,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
                 }
             }
             KindHealth::Stale { problem } => {
-                let why = format!("{}; the last good one serves", words::diagnostic(problem));
+                let why = format!("{}; the last working one runs", words::diagnostic(problem));
                 waits.push(Wait::new(Level::Busy, format!("{} is broken", kind.source), why));
             }
             KindHealth::Disabled { problem } => {
@@ -128,7 +128,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
         }
     }
     for held in state.impact.held.iter().filter(|held| is(&held.kind.group, &held.kind.kind)) {
-        let what = format!("your word about {}", words::files(&held.files));
+        let what = format!("your answer about {}", words::files(&held.files));
         waits.push(Wait::new(Level::Busy, what, held.why.as_str()));
     }
 }

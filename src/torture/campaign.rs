@@ -1,5 +1,5 @@
-//! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and makes findings of those
-//! that come again.
+//! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and
+//! makes findings of those that come again.
 
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
@@ -335,16 +335,16 @@ fn found(
     Ok(())
 }
 
-/// What came of running the file of a finding again.
+/// The outcome of running the file of a finding again.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// The disturbance in words.
     pub how: String,
     /// What is different now.
     pub differences: Vec<Difference>,
-    /// Whether some of it was different then, too.
+    /// True if some of it was different then, too.
     pub again: bool,
-    /// Whether the disturbance took place.
+    /// True if the disturbance took place.
     pub met: bool,
 }
 

@@ -25,9 +25,9 @@ pub(super) struct FieldRan {
     pub(super) base: Snapshot,
     pub(super) changed: Snapshot,
     pub(super) back: Snapshot,
-    /// Of a new object with the change; nothing for kinds without namespaces.
+    /// A new object with the change; nothing for kinds without namespaces.
     pub(super) new: Option<Snapshot>,
-    /// What went wrong while the change was there, and not before.
+    /// The error while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
     /// Why the API server refused the change.
     pub(super) refused: Option<String>,
@@ -104,8 +104,8 @@ fn here(text: &str) -> String {
     NAMESPACES.iter().fold(text.to_owned(), |text, namespace| text.replace(namespace, HERE))
 }
 
-/// What the operator has written for an object: not what the controllers of the cluster made of that, and of the object itself
-/// only its finalizers.
+/// What the operator has written for an object: not what the controllers of the cluster made of that, and of
+/// the object itself only its finalizers.
 fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot {
     let all = objects(&stage.plane);
     let counts = |object: &&Value| {
@@ -128,7 +128,7 @@ fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot 
     whole.collect()
 }
 
-/// Whether a controller of the cluster made an object of another one.
+/// Returns true if a controller of the cluster made an object of another one.
 fn is_derived(object: &Value) -> bool {
     let by = |kind: &str| {
         matches!(kind, "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" | "CronJob" | "Deployment")
@@ -174,7 +174,7 @@ pub(super) fn judge(
     found
 }
 
-/// Whether a change reached anything.
+/// Returns true if a change reached anything.
 pub(super) fn has_effect(ran: &FieldRan, varying: &BTreeSet<(String, String)>) -> bool {
     let different = snapshots(&ran.base, &ran.changed, Rule::End);
     different.into_iter().any(|one| !varying.contains(&(one.object, one.path)))

@@ -1,4 +1,5 @@
-//! One field of a custom resource at a time, from its schema: other values, nothing, and what was not there. Pure.
+//! One field of a custom resource at a time, from its schema: other values, nothing, and what was not there.
+//! Pure.
 
 use opdev_object::meta;
 use serde::{Deserialize, Serialize};

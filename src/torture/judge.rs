@@ -1,11 +1,12 @@
-//! What is different about a disturbed run: its end, its history, what it waits for in vain, what it did to others. Pure.
+//! Differences of a disturbed run: its end, its history, what it waits for in vain, what it did to others.
+//! Pure.
 
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is left of a run once it is over.
+/// The rest of a run once it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     /// The objects at the end of each step, without those of the bystander.
@@ -14,7 +15,8 @@ pub(super) struct Outcome {
     pub(super) history: BTreeMap<String, Counts>,
     /// Steps that did not come to their end.
     pub(super) stuck: Vec<String>,
-    /// Errors that reconciles ended with at the end, by object, and ends of the program that nobody asked for.
+    /// Errors that reconciles ended with at the end, by object, and ends of the program that nobody asked
+    /// for.
     pub(super) troubles: BTreeSet<String>,
     /// The untouched instance before the first step, and at the end.
     pub(super) bystander: (Snapshot, Snapshot),
@@ -41,9 +43,9 @@ pub enum Rule {
     Bystander,
     /// The program ended, or reconciles fail for ever.
     Trouble,
-    /// Of one field changed and changed back: something stays.
+    /// One field was changed and changed back: something stays.
     BackAgain,
-    /// Of one field: a new object with the change is another one than a changed one.
+    /// A new object with the change differs from an object that was changed.
     Fresh,
 }
 
@@ -174,7 +176,7 @@ impl Learned {
         self.masked.len() + self.unsteady.len()
     }
 
-    /// Whether so much varies that nothing can be compared.
+    /// Returns true if so much varies that nothing can be compared.
     pub(super) fn is_unsteady(&self) -> bool {
         let objects: BTreeSet<&String> = self.ends.iter().flat_map(|end| end.keys()).collect();
         self.unsteady.len() * 5 > objects.len().max(1)
@@ -192,8 +194,8 @@ impl Learned {
         stuck.chain(troubles).chain(self.bystander.iter().cloned()).collect()
     }
 
-    /// How a disturbed run differs, without what is ignored. `steps` are the steps in words, `from` the first one at whose end
-    /// it has to be as undisturbed: the end of all counts in any case.
+    /// How a disturbed run differs, without what is ignored. `steps` are the steps in words, `from` the first
+    /// one at whose end it has to be as undisturbed: the end of all counts in any case.
     pub(super) fn judge(
         &self,
         run: &Outcome,
@@ -230,7 +232,8 @@ impl Learned {
         found
     }
 
-    /// Objects that were made or went another number of times. Who was blind need not make what nobody wants in the end.
+    /// Objects that were made or went another number of times. Who was blind need not make what nobody wants
+    /// in the end.
     fn histories(&self, run: &Outcome, class: Class) -> Vec<Difference> {
         let ids: BTreeSet<&String> = self.history.keys().chain(run.history.keys()).collect();
         let mut found = Vec::new();

@@ -1,7 +1,8 @@
-//! `opdev torture`: the operator is killed between two writes, is not there while something changes, hears late of it, or starts
-//! on a view of the past, and is judged by how that ends. Each run has a control plane of its own; never a cluster.
-//! `campaign` is the whole, `run` one run. `scenario`, `point`, `plan`, `normal` and `judge` are pure; `record` looks over the
-//! operator's shoulder, `operator` starts and ends it, `subject` says what it is, `replay` is the file of a finding.
+//! `opdev torture`: the operator is killed between two writes, is not there while something changes, hears
+//! late of it, or starts on a view of the past, and is judged by how that ends. Each run has a control plane
+//! of its own; never a cluster. `campaign` is the whole, `run` one run. `scenario`, `point`, `plan`, `normal`
+//! and `judge` are pure; `record` looks over the operator's shoulder, `operator` starts and ends it,
+//! `subject` says what it is, `replay` is the file of a finding.
 
 mod campaign;
 mod field_run;
@@ -37,23 +38,23 @@ use tokio_util::sync::CancellationToken;
 pub struct TortureInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// How charts and scripts run.
     pub settings: Settings,
-    /// Which samples.
+    /// The samples.
     pub pick: Pick,
-    /// Which scenarios; empty means all.
+    /// The scenarios; empty means all.
     pub scenarios: Vec<String>,
-    /// Whether one field at a time is changed, in place of all scenarios.
+    /// True if one field at a time is changed, in place of all scenarios.
     pub fields: bool,
-    /// Which fields, by the start of their paths; empty means all.
+    /// The fields, by the start of their paths; empty means all.
     pub field: Vec<String>,
     /// How much is tried.
     pub level: Level,
     /// No plan begins after so long.
     pub time: Option<Duration>,
-    /// Which disturbances; empty means all.
+    /// The disturbances; empty means all.
     pub only: Vec<Class>,
     /// What is not compared.
     pub ignored: Vec<Ignored>,

@@ -1,4 +1,5 @@
-//! Objects as two runs can be compared by them: what differs between any two runs of the same operator is left out. Pure.
+//! Objects as two runs can be compared by them: what differs between any two runs of the same operator is
+//! left out. Pure.
 
 use jiff::Timestamp;
 use opdev_event::mask;
@@ -37,8 +38,8 @@ pub(super) fn snapshot<'a>(objects: impl Iterator<Item = &'a Value>) -> Snapshot
     all
 }
 
-/// Whether an object is compared. What the controllers of a cluster derive from others, what every cluster has, and what an
-/// operator writes into as into a journal is not.
+/// Returns true if an object is compared. What the controllers of a cluster derive from others, what every
+/// cluster has, and what an operator writes into as into a journal is not.
 pub(super) fn counts(object: &Value) -> bool {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let (kind, group) = (text("kind"), meta::group_version(text("apiVersion")));
@@ -81,7 +82,8 @@ const RANDOM: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// How many of them there are.
 const RANDOM_LETTERS: usize = 5;
 
-/// A name without its random part, which is told by `generateName` or by its letters: operators draw such names, too.
+/// A name without its random part, which is told by `generateName` or by its letters: operators draw such
+/// names, too.
 pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
     if let Some(prefix) = object.and_then(|object| object["metadata"]["generateName"].as_str()) {
         return format!("{prefix}{ANY}");
@@ -94,7 +96,7 @@ pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
     }
 }
 
-/// Whether an object belongs to a hook of a chart, which every upgrade makes anew.
+/// Returns true if an object belongs to a hook of a chart, which every upgrade makes anew.
 pub(super) fn is_hook(object: &Value) -> bool {
     meta::annotation(object, "helm.sh/hook").is_some()
 }
@@ -191,7 +193,7 @@ fn flatten(path: &str, value: &Value, secret: bool, found: &mut Fields) {
     }
 }
 
-/// Whether items are told apart by a field: then their order says nothing.
+/// Returns true if items are told apart by a field: then their order says nothing.
 fn is_key(items: &[Value], key: &str) -> bool {
     let mut seen = Vec::new();
     items.iter().all(|item| {
@@ -223,7 +225,7 @@ fn shown(path: &str, value: &Value) -> String {
     }
 }
 
-/// Whether a text is a time, as Kubernetes or Go writes it.
+/// Returns true if a text is a time, as Kubernetes or Go writes it.
 pub(super) fn is_time(text: &str) -> bool {
     text.len() >= 19
         && text.as_bytes()[0].is_ascii_digit()

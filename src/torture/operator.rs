@@ -1,5 +1,5 @@
-//! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started, killed, and known to be
-//! settled.
+//! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started,
+//! killed, and known to be settled.
 
 use super::record::Record;
 use anyhow::{Context as _, Result};
@@ -122,7 +122,7 @@ impl Subject {
         }
     }
 
-    /// Whether it is a process of its own.
+    /// Returns true if it is a process of its own.
     pub(super) fn is_program(&self) -> bool {
         matches!(self, Subject::Program(_))
     }
@@ -178,7 +178,8 @@ impl Own {
         }
     }
 
-    /// Waits until the reconcilers have seen these objects and have nothing to do, but for what fails again and again.
+    /// Waits until the reconcilers have seen these objects and have nothing to do, but for what fails again
+    /// and again.
     async fn at_rest(&mut self, objects: Vec<Arc<Value>>) {
         let (reply, answered) = oneshot::channel();
         if self.ask.send(ManagerRequest::CatchUp { objects, reply }).await.is_err() || answered.await.is_err()
@@ -202,7 +203,7 @@ impl Own {
         }
     }
 
-    /// Whether all that it waits for is an answer.
+    /// Returns true if all that it waits for is an answer.
     fn is_idle_but_for_one(&self) -> bool {
         let seen = lock(&self.seen);
         seen.queue.waiting == 0 && seen.queue.running <= 1
@@ -371,7 +372,8 @@ pub(super) async fn first_call(operator: &mut Operator, record: &Record) -> Resu
     )
 }
 
-/// Waits until nothing has happened for a while. What goes on for ever without changing anything is left at that.
+/// Waits until nothing has happened for a while. What goes on for ever without changing anything is left at
+/// that.
 async fn quiet(plane: &ControlPlane, record: &Record, window: Duration) {
     let mut news = record.news();
     let store = &plane.api().registry().store;

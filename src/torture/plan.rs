@@ -1,4 +1,5 @@
-//! Plans: one disturbance at one point of a scenario, as few of them as will do, the most promising ones first. Pure.
+//! Plans: one disturbance at one point of a scenario, as few of them as will do, the most promising ones
+//! first. Pure.
 
 use super::point::Point;
 use super::scenario::Step;
@@ -11,7 +12,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Disturbance {
-    /// It is stopped and started between two steps, with nothing under way; this is the number of the step before.
+    /// It is stopped and started between two steps, with nothing under way; this is the number of the step
+    /// before.
     Restart(usize),
     /// It does not run while a step is done.
     Down(usize),
@@ -141,9 +143,9 @@ pub(super) struct Write {
     pub(super) verb: String,
     /// With its subresource, such as `podsets/status`.
     pub(super) resource: String,
-    /// Whether the object is another one afterwards.
+    /// True if the object is another one afterwards.
     pub(super) changes: bool,
-    /// Whether the API server itself goes on from here: an object goes, or a workload comes.
+    /// True if the API server itself goes on from here: an object goes, or a workload comes.
     pub(super) continues: bool,
     /// During which step.
     pub(super) step: usize,
@@ -161,7 +163,7 @@ pub(super) struct Possible {
 }
 
 impl Disturbance {
-    /// What kind of disturbance it is.
+    /// The kind of disturbance.
     pub(super) fn class(&self) -> Class {
         match self {
             Disturbance::Restart(_) => Class::Restart,
@@ -268,7 +270,8 @@ pub(super) fn plans(
     found
 }
 
-/// Each resource that the program lists from a cache, as it was before a step that took something away or changed it.
+/// Each resource that the program lists from a cache, as it was before a step that took something away or
+/// changed it.
 fn pasts(steps: &[Step], possible: &Possible) -> Vec<Disturbance> {
     let mut found = Vec::new();
     for after in 1..steps.len() {

@@ -103,7 +103,7 @@ fn value(of: &Option<Value>) -> String {
     }
 }
 
-/// Whether a text is one of digits that nobody wrote: a hash, a uid, an address.
+/// Returns true if a text is one of digits that nobody wrote: a hash, a uid, an address.
 fn is_hash(text: &str) -> bool {
     let hex = text.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
     (hex && text.len() >= 16) || text.parse::<std::net::IpAddr>().is_ok()

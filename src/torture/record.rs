@@ -1,5 +1,5 @@
-//! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and disturbs it where
-//! the plan says so. One for a run; each start of the operator has eyes of its own.
+//! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and
+//! disturbs it where the plan says so. One for a run; each start of the operator has eyes of its own.
 
 use super::judge::Counts;
 use super::normal;
@@ -30,7 +30,7 @@ pub(super) struct Record {
 
 struct Inner {
     changes: Watch,
-    /// Whether more happened between two looks than the store remembers.
+    /// True if more happened between two looks than the store remembers.
     lost: bool,
     /// The step that is done; nothing before the first one.
     step: Option<usize>,
@@ -68,12 +68,12 @@ pub(super) struct Noted {
     pub(super) possible: Possible,
     pub(super) met: bool,
     pub(super) gap: Duration,
-    /// Whether the store forgot changes before they were seen.
+    /// True if the store forgot changes before they were seen.
     pub(super) lost: bool,
 }
 
 impl Record {
-    /// Of what happens on a plane from now on.
+    /// A record of everything that happens on a plane from now on.
     pub(super) fn new(registry: Arc<Registry>, armed: Option<Disturbance>) -> anyhow::Result<Arc<Record>> {
         let changes = registry.store.watch_all(registry.store.revision());
         let changes = changes.map_err(|_| anyhow::anyhow!("the store forgot what it has just done"))?;
@@ -111,7 +111,8 @@ impl Record {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Eyes for the next start of the operator. Those before see nothing any more: their calls end unanswered.
+    /// Eyes for the next start of the operator. Those before see nothing any more: their calls end
+    /// unanswered.
     pub(super) fn next_start(self: &Arc<Self>) -> Arc<dyn Observer> {
         let mut inner = self.lock();
         inner.start += 1;
@@ -163,7 +164,7 @@ impl Record {
         self.lock().met = true;
     }
 
-    /// Whether an answer is held.
+    /// Returns true if an answer is held.
     pub(super) fn holds(&self) -> bool {
         self.lock().held.is_some()
     }
@@ -173,7 +174,7 @@ impl Record {
         self.lock().held.take().is_some_and(|held| held.send(true).is_ok())
     }
 
-    /// Whether events of a resource are held.
+    /// Returns true if events of a resource are held.
     pub(super) fn is_blind(&self) -> bool {
         self.lock().gates.values().any(|gate| *gate.borrow() != Passage::Open)
     }
@@ -188,7 +189,8 @@ impl Record {
         self.lock().open_watches.get(resource).copied().unwrap_or_default()
     }
 
-    /// Shows a resource as it was at a revision to whoever lists it from a cache, and nothing that came later.
+    /// Shows a resource as it was at a revision to whoever lists it from a cache, and nothing that came
+    /// later.
     pub(super) fn show_past(&self, resource: &str, revision: u64) {
         let mut inner = self.lock();
         inner.past = Some((resource.to_owned(), revision));
@@ -325,12 +327,13 @@ impl Record {
     }
 }
 
-/// Whether an object belongs to the untouched instance.
+/// Returns true if an object belongs to the untouched instance.
 pub(super) fn is_of(object: &Value, bystander: Option<&str>) -> bool {
     bystander.is_some() && meta::namespace(object) == bystander
 }
 
-/// Whether the API server itself goes on after a write: an object goes, or a workload comes or changes its size.
+/// Returns true if the API server itself goes on after a write: an object goes, or a workload comes or
+/// changes its size.
 fn continues(change: &Change, verb: &str, resource: &str) -> bool {
     let workload = matches!(
         resource,

@@ -49,13 +49,13 @@ pub struct Finding {
     pub times: (u32, u32),
     /// How many other plans end with the same differences.
     pub alike: usize,
-    /// Whether it is known already, so that it fails nothing.
+    /// True if it is known already, so that it fails nothing.
     pub known: bool,
     /// The file to run it again with.
     pub file: Option<String>,
 }
 
-/// What came of all plans.
+/// The outcome of all plans.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Scenarios that were learned.
@@ -64,7 +64,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Runs that ended otherwise than undisturbed ones.
     pub alarms: usize,
-    /// Of those, the ones that never came again.
+    /// The number of those that never came again.
     pub flaky: usize,
     /// Plans whose disturbance never took place.
     pub unmet: usize,

@@ -1,4 +1,5 @@
-//! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the end.
+//! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the
+//! end.
 
 use super::judge::Outcome;
 use super::normal::{self, Snapshot};
@@ -43,13 +44,13 @@ pub(super) struct RunInput<'a> {
     pub(super) shutdown: CancellationToken,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
     pub(super) outcome: Outcome,
     pub(super) writes: Vec<Write>,
     pub(super) possible: Possible,
-    /// Whether the disturbance took place.
+    /// True if the disturbance took place.
     pub(super) met: bool,
     pub(super) took: Duration,
     /// The longest time within a step in which nothing happened.
@@ -198,7 +199,7 @@ impl<'a> Stage<'a> {
         self.free_leases().await;
     }
 
-    /// Who was killed gives no lead back; the next start need not wait for it.
+    /// A program that was killed gives no lead back; the next start need not wait for it.
     async fn free_leases(&self) {
         let Ok(leases) = self.send(Method::GET, "/apis/coordination.k8s.io/v1/leases", "", None).await else {
             return;
@@ -376,7 +377,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Lets the operator reconcile all once more until that changes nothing; whether the rest has to be waited for again.
+    /// Lets the operator reconcile all once more until that changes nothing; whether the rest has to be
+    /// waited for again.
     async fn settles(&mut self) -> Result<bool> {
         if self.input.subject.is_program() || self.record.is_blind() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What is done with a sample in a run: the scenarios that follow from its fields. Pure.
+//! The actions on a sample in a run: the scenarios that follow from its fields. Pure.
 
 use opdev_object::meta::{self, ObjectRef};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(super) enum Step {
     Apply(Vec<Value>),
     /// A merge patch.
     Patch {
-        /// Of which object, as a manifest without a spec.
+        /// The object that is meant, as a manifest without a spec.
         object: Value,
         /// The patch.
         patch: Value,
@@ -112,7 +112,7 @@ impl Sample {
         Sample { path: self.path.clone(), others: moved(&self.others), objects: moved(&self.objects) }
     }
 
-    /// Whether all that is reconciled lives in namespaces.
+    /// Returns true if all that is reconciled lives in namespaces.
     pub(super) fn is_namespaced(&self) -> bool {
         self.objects.iter().all(|object| meta::namespace(object).is_some())
     }
@@ -153,7 +153,8 @@ pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
     ObjectRef::of(object)
 }
 
-/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as `.spec.replicas`.
+/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as
+/// `.spec.replicas`.
 pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
     let Some(first) = sample.objects.first() else { return Vec::new() };
     let all = || Step::Apply(sample.all());

@@ -1,4 +1,4 @@
-//! What of a project is tortured: its charts and scripts or its program, its CRDs, its samples.
+//! The parts of a project that are tortured: its charts and scripts or its program, its CRDs, its samples.
 
 use super::operator::{KUBECONFIG, ProgramStart, Subject};
 use super::scenario::Sample;

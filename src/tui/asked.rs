@@ -1,4 +1,4 @@
-//! What the terminal has asked for, and what it was asked: so that each is asked once.
+//! Requests that the terminal has made, and questions that it was asked, so that each comes once.
 
 use jiff::Timestamp;
 use opdev_event::{DraftId, LogSource, Request, RequestId, TableQuery, TrustAsked};
@@ -18,9 +18,9 @@ pub(super) struct Asked {
     /// The table of one kind, and the object of its selected row.
     pub(super) table: Option<TableQuery>,
     pub(super) row: Option<ObjectRef>,
-    /// Whether the kinds that the API server lists were asked for.
+    /// True if the kinds that the API server lists were asked for.
     pub(super) kinds: bool,
-    /// Whether the files of the project were asked for, while something needs them.
+    /// True if the files of the project were asked for, while something needs them.
     pub(super) files: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
+//! The change to another cluster: some of the view is kept, the rest is forgotten.
 
 use super::asked::Requests;
 use super::find::last_search::Finder;
@@ -8,7 +8,8 @@ use opdev_panes::pane::Pane;
 use opdev_state::State;
 
 impl ViewState {
-    /// What was chosen, filtered and opened on another cluster means nothing on this one; how it is looked at stays.
+    /// What was chosen, filtered and opened on another cluster means nothing on this one; how it is looked at
+    /// stays.
     pub(super) fn arrive(&mut self, state: &State) {
         if self.left == state.left {
             return;

@@ -1,4 +1,4 @@
-//! What comes from the terminal, and what is to be done outside the view.
+//! Inputs from the terminal, and commands to the world outside the view.
 
 use super::dialog::Switching;
 use super::view::ViewState;

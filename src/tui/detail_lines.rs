@@ -1,4 +1,5 @@
-//! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has changed.
+//! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has
+//! changed.
 
 use super::view::ViewState;
 use opdev_panes::detail::made_of::MadeOf;
@@ -28,7 +29,7 @@ impl ViewState {
         }
     }
 
-    /// Whether the detail pane is on the screen, as last drawn.
+    /// Returns true if the detail pane is on the screen, as last drawn.
     pub(super) fn sees_detail(&self) -> bool {
         self.focus == Pane::Detail || self.screen.shows(Pane::Detail)
     }

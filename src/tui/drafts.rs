@@ -1,4 +1,5 @@
-//! What drafts ask of the screen: the editor for a text, a dialog for a change. Each round is asked for once. Pure.
+//! Wishes of drafts to the screen: the editor for a text, a dialog for a change. Each round is asked for
+//! once. Pure.
 
 use super::dialog::{ReviewDialog, review_of};
 use super::view::ViewState;

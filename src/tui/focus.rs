@@ -17,7 +17,7 @@ impl ViewState {
         }
     }
 
-    /// The same, to be changed.
+    /// The part that a pane shows, to be changed.
     pub(super) fn part_mut(&mut self, pane: Pane) -> &mut dyn PanePart {
         match (pane, &mut self.browse) {
             (Pane::Resources, Some(table)) => table,

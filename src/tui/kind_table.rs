@@ -1,5 +1,6 @@
-//! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which order, which
-//! one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it, `esc` leaves it.
+//! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which
+//! order, which one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it,
+//! `esc` leaves it.
 
 use super::layer::Need;
 use super::view::ViewState;
@@ -66,7 +67,8 @@ fn order(a: &TableRow, b: &TableRow, column: Option<usize>, name: &str) -> Order
     }
 }
 
-/// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump are there, where that has changed.
+/// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump
+/// are there, where that has changed.
 pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<ViewRequest> {
     if state.started.is_none() || view.leaving {
         return Vec::new();
@@ -129,7 +131,7 @@ impl ViewState {
             filter: filter.to_owned(),
             before,
         });
-        // Of what a row is about, no reconcile is known.
+        // No reconcile is known of the object in a row.
         if !self.detail.tab.part().is_of_object() {
             self.detail.open(Tab::YAML);
         }
@@ -198,7 +200,7 @@ impl ViewState {
                 }
                 let rows = std::mem::take(&mut browse.shown);
                 let key_at = |at: usize| key_of(&table.rows[rows[at] as usize]);
-                // Who moved meanwhile has chosen another one.
+                // A user who moved meanwhile has chosen another one.
                 let waits =
                     !table.complete && browse.awaited.is_some() && browse.awaited == browse.selection.key;
                 if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.awaited) {

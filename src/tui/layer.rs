@@ -1,6 +1,6 @@
-//! What lies over the panes: dialogs, lists to choose from, lines to type into. Each keeps its own state, takes its keys
-//! and draws itself; this is the one trait that all of them have. A new one is a file in `dialog`, and the action that
-//! opens it.
+//! Layers over the panes: dialogs, lists to choose from, lines to type into. Each keeps its own state, takes
+//! its keys and draws itself; this is the one trait that all of them have. A new one is a file in
+//! `dialog`, and the action that opens it.
 
 use super::dialog::Answer;
 use super::view::ViewState;
@@ -48,17 +48,17 @@ pub(super) trait Layer: Any + Debug {
         None
     }
 
-    /// Whether the wheel of the mouse moves in it; in a question it could press something.
+    /// Returns true if the wheel of the mouse moves in it; in a question it could press something.
     fn scrolls(&self) -> bool {
         false
     }
 
-    /// Whether a click chooses one of its rows, each a line high.
+    /// Returns true if a click chooses one of its rows, each a line high.
     fn picks_rows(&self) -> bool {
         false
     }
 
-    /// Whether what it asks about is still open; one that is not closes by itself.
+    /// Returns true if what it asks about is still open; one that is not closes by itself.
     fn is_open(&self, _state: &State) -> bool {
         true
     }
@@ -90,7 +90,7 @@ impl ViewState {
         self.layers.last()?.downcast()
     }
 
-    /// Whether a layer is open that needs this.
+    /// Returns true if a layer is open that needs this.
     pub(super) fn needs(&self, need: Need) -> bool {
         self.layers.iter().any(|layer| layer.need() == Some(need))
     }

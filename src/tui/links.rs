@@ -1,6 +1,7 @@
-//! Places in files as links of the terminal (OSC 8). A frame is drawn as ever; then the cells of each place on it are written
-//! once more as a link. So the cells hold no control characters, and their width is what it was. Off where it is not known
-//! that the terminal understands links, unless the user's settings turn them on.
+//! Places in files as links of the terminal (OSC 8). A frame is drawn as ever; then the cells of each place
+//! on it are written once more as a link. So the cells hold no control characters, and their width is what it
+//! was. Off where it is not known that the terminal understands links, unless the user's settings turn them
+//! on.
 
 use super::act::open_file;
 use super::view::ViewState;
@@ -16,8 +17,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 /// The end of a link.
 pub(super) const END: &str = "\x1b]8;;\x1b\\";
 
-/// Whether the terminal is one of those that are known to understand links. In `screen` and `tmux` it is theirs to say, and
-/// they do not tell.
+/// Returns true if the terminal is one of those that are known to understand links. In `screen` and `tmux` it
+/// is theirs to say, and they do not tell.
 pub(super) fn are_known(var: impl Fn(&str) -> Option<String>) -> bool {
     let is = |name: &str, values: &[&str]| var(name).is_some_and(|value| values.contains(&value.as_str()));
     let term = var("TERM").unwrap_or_default();

@@ -10,7 +10,7 @@ impl ViewState {
         Pair { upper: self.chosen_in, lower: self.below.pane() }
     }
 
-    /// Whether the operator log stands in the place of the detail pane.
+    /// Returns true if the operator log stands in the place of the detail pane.
     pub(super) fn log_covers_detail(&self) -> bool {
         self.below.is_log() && self.screen.shape == Shape::Two
     }

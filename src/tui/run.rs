@@ -1,5 +1,8 @@
-//! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
-//! out. Draws only when something has changed, and never more often than a screen can show.
+//! The problem: snapshots come faster than a terminal draws, an editor may own the terminal, and the process
+//! may be stopped, resized or hung up at any moment. No key may be lost or do its action twice.
+//!
+//! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in,
+//! frames go out. Draws only when something has changed, and never more often than a screen can show.
 
 use super::command::Mouse;
 use super::command::{Command, Input};
@@ -60,14 +63,14 @@ pub struct TuiInput {
     pub first_frame: Option<Box<dyn FnOnce(Instant) + Send>>,
 }
 
-/// Whether there is a terminal that can show the screen.
+/// Returns true if there is a terminal that can show the screen.
 pub fn usable() -> bool {
     let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb" || term.is_empty());
     io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
 }
 
-/// Shows the screen until `shutdown` fires, the user quits, or the terminal goes away. Blocks: give it a thread of
-/// its own, and join that thread before the process ends. A panic in here comes back as an error.
+/// Shows the screen until `shutdown` fires, the user quits, or the terminal goes away. Blocks: give it a
+/// thread of its own, and join that thread before the process ends. A panic in here comes back as an error.
 pub fn run(input: TuiInput) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let shown = catch_unwind(AssertUnwindSafe(|| runtime.block_on(show(input))));
@@ -81,8 +84,9 @@ fn new_screen() -> anyhow::Result<Screen> {
     Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")
 }
 
-/// Drops a screen. One that hides the cursor says so on standard error where the cursor cannot be shown, which panics where
-/// standard error is the terminal that is gone: the cursor is shown before, or the memory is left to the end of the process.
+/// Drops a screen. One that hides the cursor says so on standard error where the cursor cannot be shown,
+/// which panics where standard error is the terminal that is gone: the cursor is shown before, or the memory
+/// is left to the end of the process.
 fn let_go(mut screen: Screen) -> io::Result<()> {
     let shown = screen.show_cursor();
     if shown.is_err() {
@@ -109,7 +113,7 @@ impl Signals {
         })
     }
 
-    /// Whether the screen is to end (true) or to sleep (false).
+    /// Waits for the next wish of the terminal: true to end the screen, false to sleep.
     async fn next(&mut self) -> bool {
         loop {
             return tokio::select! {
@@ -136,7 +140,8 @@ struct Loop {
     links: Vec<Link>,
     guard: Guard,
     dirty: bool,
-    /// How far the next frame is from the one before: further where frames take long, unless a key waits for one.
+    /// How far the next frame is from the one before: further where frames take long, unless a key waits for
+    /// one.
     gap: Duration,
     /// The job is to be stopped.
     sleepy: bool,
@@ -262,8 +267,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     }
 }
 
-/// Whatever else has been typed by now: it is one frame. Polls in this task's own context, because the stream keeps
-/// the waker of the first poll that found nothing.
+/// Whatever else has been typed by now: it is one frame. Polls in this task's own context, because the stream
+/// keeps the waker of the first poll that found nothing.
 async fn typed_meanwhile(keys: &mut EventStream) -> Vec<TerminalEvent> {
     poll_fn(|context| {
         let mut events = Vec::new();
@@ -276,7 +281,7 @@ async fn typed_meanwhile(keys: &mut EventStream) -> Vec<TerminalEvent> {
 }
 
 impl Loop {
-    /// Whether a text is to be edited, or a file to be shown in the editor.
+    /// Returns true if a text is to be edited, or a file to be shown in the editor.
     fn wants_editor(&mut self) -> bool {
         self.due = editor_due(&mut self.view, &self.state);
         self.due.is_some() || self.file.is_some() || self.program.is_some()
@@ -349,7 +354,8 @@ impl Loop {
         Ok(())
     }
 
-    /// Asks the terminal for its background and waits a moment for the answer. What else came in meanwhile comes back.
+    /// Asks the terminal for its background and waits a moment for the answer. What else came in meanwhile
+    /// comes back.
     async fn ask_background(&mut self, keys: &mut EventStream) -> anyhow::Result<Vec<TerminalEvent>> {
         let begun = Instant::now();
         self.background = Some(Background::asked(begun));
@@ -399,8 +405,8 @@ impl Loop {
         let input = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Input::Key(Key::from(key)),
             TerminalEvent::Paste(text) => Input::Paste(text),
-            // A terminal that shrinks and grows again has lost what it showed, even where the size is the old one by
-            // the time somebody looks.
+            // A terminal that shrinks and grows again has lost what it showed, even where the size is the old
+            // one by the time somebody looks.
             TerminalEvent::Resize(..) => {
                 self.repaint()?;
                 return Ok(false);
@@ -457,7 +463,8 @@ impl Loop {
         }
     }
 
-    /// Lends the terminal to the editor until it ends; true means leave. The state is taken in again afterwards.
+    /// Lends the terminal to the editor until it ends; true means leave. The state is taken in again
+    /// afterwards.
     async fn edit(
         &mut self,
         draft: DraftId,
@@ -472,8 +479,8 @@ impl Loop {
         Ok(false)
     }
 
-    /// Waits for an editor that has the terminal, and takes it back. `None` means leave; else why its text is not to be
-    /// used, if it is not.
+    /// Waits for an editor that has the terminal, and takes it back. `None` means leave; else why its text is
+    /// not to be used, if it is not.
     async fn lend(
         &mut self,
         editor: io::Result<Editor>,
@@ -532,8 +539,8 @@ impl Loop {
         self.ask(id, SessionRequest::Quit { by: Asker::Signal }.into());
     }
 
-    /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a little after
-    /// it was asked for, so what ends it is the wake-up itself.
+    /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a
+    /// little after it was asked for, so what ends it is the wake-up itself.
     async fn suspend(&mut self) -> anyhow::Result<()> {
         let mut woken = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
         self.guard.stop_job()?;

@@ -1,4 +1,4 @@
-//! What is said to the user beside the panes, and what of it was dismissed. What it looks like is in `toast`.
+//! Notices to the user beside the panes, and those that were dismissed. Their looks are in `toast`.
 
 use jiff::Timestamp;
 use opdev_event::Diagnostic;

@@ -1,6 +1,6 @@
 //! The one message beside the panes: what a key could not do, a request under way, how the last one ended,
-//! a notice. What went well and notices leave by themselves, and the list of notices keeps them; the answer to a key that
-//! failed stays until it is dismissed.
+//! a notice. What went well and notices leave by themselves, and the list of notices keeps them; the answer
+//! to a key that failed stays until it is dismissed.
 
 use super::view::ViewState;
 use jiff::Timestamp;

@@ -43,8 +43,8 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
     commands
 }
 
-/// Whether this is escape and a key after it. A terminal sends both as it sends alt and that key, and a slow connection
-/// delivers them together: where alt and the key mean nothing, the two are what was typed.
+/// Returns true if this is escape and a key after it. A terminal sends both as it sends alt and that key, and
+/// a slow connection delivers them together: where alt and the key mean nothing, the two are what was typed.
 fn comes_after_esc(view: &ViewState, key: Key) -> bool {
     let ambiguous = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace);
     let mut typed = view.keys.typed.clone();
@@ -110,7 +110,8 @@ enum Own {
     Prefix,
 }
 
-/// The command of the user that these keys start. They come first: a key of one's own is taken from the action that has it.
+/// The command of the user that these keys start. They come first: a key of one's own is taken from the
+/// action that has it.
 fn own_command(view: &ViewState, typed: &[Key]) -> Option<Own> {
     let keys = || view.keys.own.iter().map(|own| own.key.as_ref().map_or(&[][..], |key| &key.0));
     let longer = |key: &[Key]| key.len() > typed.len() && key.starts_with(typed);

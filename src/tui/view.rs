@@ -1,6 +1,6 @@
-//! What the terminal itself knows, in parts: each pane, what lies over them, keys, looks, the screen as last drawn.
-//! Everything else is in the `State`. `refresh` brings the parts up to a state; selections follow their objects, not
-//! their rows.
+//! The view of the terminal, in parts: each pane, what lies over them, keys, looks, the screen as last drawn.
+//! Everything else is in the `State`. `refresh` brings the parts up to a state; selections follow their
+//! objects, not their rows.
 
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;
@@ -33,15 +33,15 @@ pub struct ViewState {
     pub(super) chosen_in: Pane,
     /// The pane that is in sight where the reconciles, the detail pane and the operator log share a place.
     pub(super) below: Below,
-    /// Whether the focused pane has the whole screen.
+    /// True if the focused pane has the whole screen.
     pub zoom: bool,
     /// Where one came from into the page that has the whole screen.
     pub(super) page_from: Option<Pane>,
-    /// Whether reconciles and log are those of all objects.
+    /// True if reconciles and log are those of all objects.
     pub all: bool,
     /// The one namespace that is shown.
     pub(super) namespace: Option<String>,
-    /// Whether deleted objects are in the lists.
+    /// True if deleted objects are in the lists.
     pub(super) gone: bool,
     pub(super) resources: ResourceList,
     /// The table of one kind, while it stands in the place of that list.

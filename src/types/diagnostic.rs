@@ -1,4 +1,5 @@
-//! What is wrong with a type file or a reconciler, and where. Plain data; `sources` turns it into the screen's words.
+//! Errors of a type file or a reconciler, with their places. Plain data; `sources` turns it into the screen's
+//! words.
 
 /// How bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +30,10 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub place: Option<Place>,
-    /// What to do.
+    /// The fix.
     pub hint: Option<String>,
-    /// For a script that threw: its frames in the user's files, innermost first, as `function (file:line:column)`.
+    /// For a script that threw: its frames in the user's files, innermost first, as `function
+    /// (file:line:column)`.
     pub stack: Vec<String>,
 }
 
@@ -52,7 +54,7 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(message, place) }
     }
 
-    /// The same with something to do.
+    /// This diagnostic, with a hint on what to do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());

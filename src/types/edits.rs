@@ -1,5 +1,5 @@
-//! Tests: types are made up, edited as a developer would, and generated again. Each edit must change the CRD exactly as
-//! it should, and the impact it is said to have must follow a few laws.
+//! Tests: types are made up, edited as a developer would, and generated again. Each edit must change the CRD
+//! exactly as it should, and the impact it is said to have must follow a few laws.
 
 mod model;
 

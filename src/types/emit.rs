@@ -1,5 +1,5 @@
-//! The files controller-gen writes, byte for byte: a header, then each object after `---` in go-yaml v2's manner.
-//! Never decides what is in an object, never writes to disk.
+//! The files controller-gen writes, byte for byte: a header, then each object after `---` in go-yaml v2's
+//! manner. Never decides what is in an object, never writes to disk.
 
 use anyhow::{Result, bail};
 use opdev_object::yaml;
@@ -15,8 +15,8 @@ pub struct Artifact {
     pub text: String,
 }
 
-/// The header of generated files: the text of `headerFile` with the year put in (controller-gen replaces ` YEAR`
-/// even where no year was given).
+/// The header of generated files: the text of `headerFile` with the year put in (controller-gen replaces `
+/// YEAR` even where no year was given).
 pub fn header(text: &str, year: &str) -> String {
     text.replace(" YEAR", &format!(" {year}"))
 }

@@ -1,5 +1,6 @@
-//! Kinds as authors write them: `v1/Pod`, `apps/v1/Deployment`, Metacontroller's `Deployment.apps/v1`, and for built-in
-//! kinds also `Pod` or `apps/Deployment`. Never asks a server; what is not known here is the host's to resolve.
+//! Kinds as authors write them: `v1/Pod`, `apps/v1/Deployment`, Metacontroller's `Deployment.apps/v1`, and
+//! for built-in kinds also `Pod` or `apps/Deployment`. Never asks a server; what is not known here is the
+//! host's to resolve.
 
 use opdev_object::facts::{ResourceFact, facts};
 use opdev_object::meta::Gvk;
@@ -54,12 +55,12 @@ fn built_in(text: &str) -> Option<Gvk> {
     let fits = |fact: &&ResourceFact| fact.kind == kind && group.is_none_or(|group| fact.group == group);
     let mut found = facts().resources().iter().filter(fits);
     let first = found.next()?.gvk();
-    // The same kind in two groups needs its group; `Event` alone is the core one, as kubectl has it.
+    // A kind that two groups have needs its group; `Event` alone is the core one, as kubectl has it.
     let ambiguous = found.any(|fact| fact.group != first.group) && !first.group.is_empty();
     (!ambiguous).then_some(first)
 }
 
-/// Whether objects of a built-in kind live in namespaces; `None` for kinds that are not built in.
+/// Returns true if objects of a built-in kind live in namespaces; `None` for kinds that are not built in.
 pub fn namespaced(gvk: &Gvk) -> Option<bool> {
     facts().resources().iter().find(|fact| fact.gvk() == *gvk).map(|fact| fact.namespaced)
 }

@@ -1,13 +1,14 @@
-//! The plural of a kind, as gobuffalo/flect gives it to controller-gen, kubebuilder and the Operator SDK. It is flect's
-//! answer that counts, not English: `Lambda` stays `Lambda`, `Price` stays `Price`, `Dns` becomes `DnsDNSes`.
-//! Knows nothing of CRDs; callers lower the letters.
+//! The plural of a kind, as gobuffalo/flect gives it to controller-gen, kubebuilder and the Operator SDK. It
+//! is flect's answer that counts, not English: `Lambda` stays `Lambda`, `Price` stays `Price`, `Dns` becomes
+//! `DnsDNSes`. Knows nothing of CRDs; callers lower the letters.
 
-/// The plural name of a kind's resource, as the Operator SDK forms it: it lowers the letters first, controller-gen last.
+/// The plural name of a kind's resource, as the Operator SDK forms it: it lowers the letters first,
+/// controller-gen last.
 pub fn regular(kind: &str) -> String {
     plural(&kind.to_lowercase()).to_lowercase()
 }
 
-/// Which ways a word of [`WORDS`] can be used.
+/// The ways that a word of [`WORDS`] can be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// As a word of its own and as the end of a longer one, and its plural is known as a plural.
@@ -18,8 +19,8 @@ enum Use {
     OneWay,
 }
 
-/// A word, its plural, a second plural that is also known as one, and its use. Of several that end a word, the
-/// last counts.
+/// A word, its plural, a second plural that is also known as one, and its use. Of several that end a word,
+/// the last counts.
 const WORDS: &[(&str, &str, &str, Use)] = &[
     // The plural is the word itself.
     ("aircraft", "aircraft", "", Use::Any),
@@ -158,8 +159,8 @@ const WORDS: &[(&str, &str, &str, Use)] = &[
     ("ID", "IDs", "", Use::Whole),
 ];
 
-/// Ends of words and what becomes of them, the first that fits counts; before each, a word that already ends in the
-/// plural stays.
+/// Ends of words and what becomes of them, the first that fits counts; before each, a word that already ends
+/// in the plural stays.
 const ENDINGS: &[(&str, &str)] = &[
     ("tive", "tives"),
     ("eaf", "eaves"),

@@ -1,6 +1,6 @@
-//! Webhook configurations: what `+kubebuilder:webhook` markers say, as the MutatingWebhookConfiguration and the
-//! ValidatingWebhookConfiguration that controller-gen writes to `manifests.yaml`. Never asks how a program is reached; the
-//! markers name a Service.
+//! Webhook configurations: what `+kubebuilder:webhook` markers say, as the MutatingWebhookConfiguration and
+//! the ValidatingWebhookConfiguration that controller-gen writes to `manifests.yaml`. Never asks how a
+//! program is reached; the markers name a Service.
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::emit::{Artifact, artifact};
@@ -48,8 +48,8 @@ impl Marker<'_> {
     }
 }
 
-/// The configurations of a project, and what is wrong with its markers. With an error there is none of them: one that lacks
-/// a webhook would let through what the program refuses.
+/// The configurations of a project, and what is wrong with its markers. With an error there is none of them:
+/// one that lacks a webhook would let through what the program refuses.
 pub fn configurations(markers: &[Marker<'_>]) -> (Vec<Value>, Vec<Diagnostic>) {
     let mut wrong = Vec::new();
     let mut names = [None, None];

@@ -1,5 +1,5 @@
-//! The writes of one client of a control plane, each with what was sent and what was answered. Reads and watches go
-//! through as they are.
+//! The writes of one client of a control plane, each with what was sent and what was answered. Reads and
+//! watches go through as they are.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -40,12 +40,13 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// Whether nothing would have been stored.
+    /// Returns true if nothing would have been stored.
     pub(super) fn is_dry_run(&self) -> bool {
         self.query.contains("dryRun=All")
     }
 
-    /// Whether the API server said no for good: not that the object is gone, is there already or has changed meanwhile.
+    /// Returns true if the API server said no for good: not that the object is gone, is there already or has
+    /// changed meanwhile.
     pub(super) fn is_refused(&self) -> bool {
         self.status >= 400 && !matches!(self.status, 404 | 409 | 410 | 429)
     }
@@ -96,7 +97,7 @@ impl Activity {
         let asked = format!("{} {} {} {version}", call.method, call.path, call.status);
         let times = self.known.entry(asked).or_default();
         *times = times.saturating_add(1);
-        // Who asks the same again and again waits for something.
+        // A program that asks the same again and again waits for something.
         if *times <= most {
             self.news += 1;
         }

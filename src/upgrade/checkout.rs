@@ -1,5 +1,5 @@
-//! Reads a version of the project from git into a folder outside of it. Writes neither into the project nor into its
-//! repository: no worktree is registered, no index is touched, no hook runs. Never fetches.
+//! Reads a version of the project from git into a folder outside of it. Writes neither into the project nor
+//! into its repository: no worktree is registered, no index is touched, no hook runs. Never fetches.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_event::shell;
@@ -137,8 +137,8 @@ impl Git {
         finish(&mut status, "status").map_or(0, |text| text.lines().count())
     }
 
-    /// Reads a commit into a folder of its own below `cache`, where it is not there yet; the answer is the project's folder
-    /// in it.
+    /// Reads a commit into a folder of its own below `cache`, where it is not there yet; the answer is the
+    /// project's folder in it.
     ///
     /// # Errors
     /// Where git cannot read it, or the project was somewhere else then.
@@ -230,8 +230,9 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A call of git that reads or writes files of a working tree. Filters that the repository's own configuration names are
-/// programs, and a repository may come from anybody: they are not started. Those of the user's own configuration are.
+/// A call of git that reads or writes files of a working tree. Filters that the repository's own
+/// configuration names are programs, and a repository may come from anybody: they are not started. Those of
+/// the user's own configuration are.
 fn command_on_files(folder: &Path, args: &[&str]) -> Command {
     let mut command = command(folder, args);
     let listed = run(folder, &["config", "--list", "--includes", "--show-scope", "--name-only", "-z"]);

@@ -1,5 +1,6 @@
-//! The converter of a version, asked directly: generated objects to another version and back, in both directions. Nothing is stored,
-//! so that no reconcile is disturbed, and all fields of a definition take two calls.
+//! The converter of a version, asked directly: generated objects to another version and back, in both
+//! directions. Nothing is stored, so that no reconcile is disturbed, and all fields of a definition take two
+//! calls.
 
 use super::generate::{Generated, generated};
 use opdev_event::words::one_line;
@@ -16,8 +17,8 @@ pub(super) struct Lossy {
     pub(super) failed: Option<String>,
 }
 
-/// The way of an object: definition, the version that it begins and ends at, the one between, and whether objects are stored
-/// at the first.
+/// The way of an object: definition, the version that it begins and ends at, the one between, and whether
+/// objects are stored at the first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Way {
     pub(super) definition: String,

@@ -1,5 +1,6 @@
-//! The definitions of two versions of a project, compared: no program runs and no control plane starts. What is told of each
-//! difference is `types::impact`'s; beside it stands what versions of one definition lose to each other.
+//! The definitions of two versions of a project, compared: no program runs and no control plane starts. What
+//! is told of each difference is `types::impact`'s; beside it stands what versions of one definition lose to
+//! each other.
 
 use super::end::End;
 use opdev_event::words::visible_line;
@@ -61,8 +62,8 @@ fn of_definition(before: Option<&Value>, after: &Value) -> Vec<impact::Finding> 
     found
 }
 
-/// Fields that an object loses when somebody reads it at another served version and writes it back. Where a webhook converts, it
-/// decides.
+/// Fields that an object loses when somebody reads it at another served version and writes it back. Where a
+/// webhook converts, it decides.
 fn between_versions(crd: &Value) -> Vec<impact::Finding> {
     let strategy = crd.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
@@ -129,7 +130,7 @@ pub(super) fn missing(from: &Value, to: &Value, path: &str) -> Vec<String> {
     found
 }
 
-/// Whether a difference stops those who use the definition.
+/// Returns true if a difference stops those who use the definition.
 pub fn hurts(difference: &Difference) -> bool {
     difference.finding.severity >= Severity::Break
 }

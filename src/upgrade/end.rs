@@ -11,7 +11,7 @@ use opdev_sources::Sources;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which version.
+/// The version.
 #[derive(Clone, Debug)]
 pub enum EndInput {
     /// The newest tag that the working tree comes from.
@@ -45,7 +45,7 @@ pub struct Reader {
     asks: Asks,
 }
 
-/// Whether the user has to allow what a version wants.
+/// The decision whether the user has to allow what a version wants.
 #[derive(Debug)]
 enum Asks {
     /// It has to be allowed already; with this command, else.
@@ -57,14 +57,15 @@ enum Asks {
 }
 
 impl End {
-    /// Whether programs of its own reconcile its kinds.
+    /// Returns true if programs of its own reconcile its kinds.
     pub fn has_program(&self) -> bool {
         self.sources.shown.iter().any(|shown| shown.program.is_some())
     }
 }
 
 impl Reader {
-    /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for now.
+    /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for
+    /// now.
     pub fn of_operators(root: &Path, trust: Trust, command: String, trusted: bool) -> Reader {
         let asks = if trusted { Asks::Nothing } else { Asks::For(command) };
         Reader { root: root.to_owned(), trust, asks }

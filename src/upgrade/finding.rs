@@ -1,5 +1,5 @@
-//! One thing that happens to somebody who installs the next version: how bad it is, to which object and field, and how to
-//! put it right.
+//! One thing that happens to somebody who installs the next version: how bad it is, to which object and
+//! field, and how to put it right.
 
 use super::swap::Variant;
 
@@ -112,7 +112,7 @@ impl Class {
 pub struct Finding {
     /// How bad.
     pub level: Level,
-    /// Which sort.
+    /// The sort.
     pub class: Class,
     /// The object, such as `Deployment default/web`; or the definition.
     pub object: String,
@@ -122,7 +122,7 @@ pub struct Finding {
     pub title: String,
     /// What was seen, a line each.
     pub lines: Vec<String>,
-    /// What to do.
+    /// The fix.
     pub fix: String,
     /// The variants that it was found in.
     pub variants: Vec<Variant>,
@@ -172,12 +172,13 @@ impl Finding {
         Finding { fix: fix.into(), ..self }
     }
 
-    /// Whether both tell of one thing.
+    /// Returns true if both tell of one thing.
     pub(super) fn is_same(&self, other: &Finding) -> bool {
         (self.class, &self.object, &self.fields) == (other.class, &other.object, &other.fields)
     }
 
-    /// Whether both tell the same of two objects, so that one of them is told with the other one's name.
+    /// Returns true if both tell the same of two objects, so that one of them is told with the other one's
+    /// name.
     fn is_alike(&self, other: &Finding) -> bool {
         let kind = |finding: &Finding| finding.object.split(' ').next().map(str::to_owned);
         self.class == other.class
@@ -189,8 +190,9 @@ impl Finding {
     }
 }
 
-/// All findings of all variants, worst first: what the baseline has, too, left out; what several variants have told once; what
-/// several objects have told with the first one. `found` begins with the variant that the others are compared with.
+/// All findings of all variants, worst first: what the baseline has, too, left out; what several variants
+/// have told once; what several objects have told with the first one. `found` begins with the variant that
+/// the others are compared with.
 pub(super) fn merged(found: Vec<(Variant, Vec<Finding>)>) -> Vec<Finding> {
     let baseline: Vec<Finding> = found
         .iter()

@@ -1,9 +1,9 @@
-//! `opdev upgrade`: what installing the next version of an operator does to the objects that the version before has made. Each
-//! variant has a control plane of its own: the old version makes its objects there, is swapped for the new one, and all
-//! that happens then is judged. Prints nothing and draws nothing but through the report that it returns.
-//! `checkout` reads a version from git, `end` loads it, `plane` is a control plane that records writes, `running` an operator
-//! on it and when it is settled, `variant` the order of events, `judge` the pure part: two states and the writes between
-//! them in, findings out.
+//! `opdev upgrade`: what installing the next version of an operator does to the objects that the version
+//! before has made. Each variant has a control plane of its own: the old version makes its objects there, is
+//! swapped for the new one, and all that happens then is judged. Prints nothing and draws nothing but through
+//! the report that it returns. `checkout` reads a version from git, `end` loads it, `plane` is a control
+//! plane that records writes, `running` an operator on it and when it is settled, `variant` the order of
+//! events, `judge` the pure part: two states and the writes between them in, findings out.
 
 mod calls;
 mod checkout;

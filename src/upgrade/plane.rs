@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who applies: the name that kubectl gives itself.
+/// The manager that applies: the name that kubectl gives itself.
 const MANAGER: &str = "kubectl";
 const APPLY: &str = "application/apply-patch+yaml";
 const JSON: &str = "application/json";

@@ -1,4 +1,4 @@
-//! What a rehearsal found, in lines for people: the variants, then the findings, worst first.
+//! The report of a rehearsal, in lines for people: the variants, then the findings, worst first.
 
 use super::end::End;
 use super::finding::{Class, Finding, Level};
@@ -14,7 +14,7 @@ const WHOLE: usize = 6;
 /// A variant and what it gave.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
     /// What differs beside the findings.
     pub tally: Tally,
@@ -82,7 +82,7 @@ impl Report {
         self.count();
     }
 
-    /// Whether a finding is at least as bad as this.
+    /// Returns true if a finding is at least as bad as this.
     pub fn has(&self, level: Level) -> bool {
         self.findings.iter().any(|finding| finding.level >= level)
     }

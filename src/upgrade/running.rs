@@ -35,7 +35,7 @@ const TRIES: u32 = 3;
 const QUIET: Duration = Duration::from_millis(1500);
 /// Without a write for so long, where all objects are ready.
 const CALM: Duration = Duration::from_millis(60);
-/// The same where programs run, whose queues nobody sees.
+/// The quiet time where programs run, whose queues nobody sees.
 const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ const SERVE: Duration = Duration::from_secs(20);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
 
-/// What is known of an operator from its events.
+/// The known facts about an operator from its events.
 #[derive(Clone, Debug, Default)]
 struct Heard {
     queue: QueueChanged,
@@ -54,7 +54,7 @@ struct Heard {
     programs: BTreeMap<String, ProcessState>,
     /// Why a program cannot be built.
     broken: Option<String>,
-    /// Whether its webhooks are reached, or why not.
+    /// The state of its webhooks: they are reached, or the reason why not.
     webhooks: Option<Result<(), String>>,
 }
 
@@ -276,7 +276,8 @@ impl Running {
         }
     }
 
-    /// Whether nothing is left to reconcile. What has failed is tried again at once, so that nobody waits for its pause.
+    /// Returns true if nothing is left to reconcile. What has failed is tried again at once, so that nobody
+    /// waits for its pause.
     async fn idle(&self, nudged: &mut BTreeMap<ObjectKey, u32>) -> bool {
         let heard = self.heard.borrow().clone();
         if heard.queue.waiting + heard.queue.running > 0 {
@@ -299,7 +300,7 @@ impl Running {
         idle
     }
 
-    /// Whether its streams have shown all that there is, and it has nothing to do because of it.
+    /// Returns true if its streams have shown all that there is, and it has nothing to do because of it.
     async fn caught_up(&self, plane: &Plane) -> bool {
         let Ok(snapshot) = plane.snapshot().await else { return false };
         let (reply, answer) = oneshot::channel();
@@ -341,7 +342,7 @@ async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
     }
 }
 
-/// Whether the event says something.
+/// Returns true if the event says something.
 fn hear(heard: &mut Heard, event: Event) -> bool {
     match event {
         Event::QueueChanged(counts) => heard.queue = counts,

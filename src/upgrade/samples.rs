@@ -1,5 +1,5 @@
-//! The samples of a version: files with custom resources of the kinds that it reconciles. Each goes where it says, or into
-//! `default`; where another sample has taken that name, into a namespace of its own.
+//! The samples of a version: files with custom resources of the kinds that it reconciles. Each goes where it
+//! says, or into `default`; where another sample has taken that name, into a namespace of its own.
 
 use super::end::End;
 use anyhow::{Context as _, Result, anyhow};
@@ -20,7 +20,7 @@ pub(super) struct Sample {
     pub(super) object: Value,
     /// Where it goes, where its kind is namespaced and it names no namespace.
     pub(super) namespace: String,
-    /// Whether the operator reconciles it.
+    /// True if the operator reconciles it.
     pub(super) reconciled: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn samples(end: &End) -> Result<(Vec<Sample>, Vec<String>)> {
     Ok((found, notes))
 }
 
-/// Whether a version reconciles a kind, whatever the version of the API.
+/// Returns true if a version reconciles a kind, whatever the version of the API.
 fn reconciled(end: &End, gvk: &Gvk) -> bool {
     let shown =
         |shown: &opdev_sources::Shown| shown.gvk.group_kind() == gvk.group_kind() && shown.program.is_some();

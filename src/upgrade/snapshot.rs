@@ -1,4 +1,5 @@
-//! All objects of a control plane at one moment, by what they are called; and which of them nobody compares. Pure.
+//! All objects of a control plane at one moment, by what they are called; and which of them nobody compares.
+//! Pure.
 
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -23,8 +24,8 @@ impl Snapshot {
         self.0.values().cloned().collect()
     }
 
-    /// Those that an operator has made or could have made: not what the control plane makes by itself, nor what follows from
-    /// another object.
+    /// Those that an operator has made or could have made: not what the control plane makes by itself, nor
+    /// what follows from another object.
     pub(super) fn made(&self, of_new_plane: &BTreeSet<ObjectKey>) -> Snapshot {
         let of_interest =
             |(key, object): &(&ObjectKey, &Arc<Value>)| !of_new_plane.contains(*key) && !follows(key, object);

@@ -1,5 +1,6 @@
-//! The order of events: the old version makes its objects, a variant of the swap, rest, and what is tried then. Each variant
-//! begins on a control plane of its own, so that none sees what another has done; several run at once.
+//! The order of events: the old version makes its objects, a variant of the swap, rest, and what is tried
+//! then. Each variant begins on a control plane of its own, so that none sees what another has done; several
+//! run at once.
 
 use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};
@@ -36,7 +37,7 @@ pub struct Input {
     pub trust: Trust,
     /// How the operators run.
     pub operator: Settings,
-    /// Which variants; the baseline runs whenever another one does.
+    /// The variants; the baseline runs whenever another one does.
     pub only: Vec<Variant>,
     /// How long the operator may take to settle each time.
     pub limit: Duration,
@@ -151,7 +152,7 @@ struct Seen {
 /// A sample as it was applied.
 struct Applied<'a> {
     sample: &'a Sample,
-    /// Whether the API server knows all of its fields.
+    /// True if the API server knows all of its fields.
     strict: bool,
 }
 
@@ -425,7 +426,7 @@ fn stays(key: &ObjectKey, object: &Value) -> bool {
 
 fn key_of(sample: &Sample) -> Option<ObjectKey> {
     let mut key = meta::ObjectRef::of(&sample.object)?.key();
-    // Of one that lives in no namespace there is none with a namespace either.
+    // A kind without namespaces has no key with a namespace either.
     key.namespace = key.namespace.or_else(|| Some(sample.namespace.clone()));
     Some(key)
 }

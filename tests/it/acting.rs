@@ -1,4 +1,4 @@
-//! What the user asks for, against the embedded control plane: texts from the editor, dry runs, conflicts, undo.
+//! The user's requests against the embedded control plane: texts from the editor, dry runs, conflicts, undo.
 //! The editor is the test itself: it finds the draft's file in an event, and says when it is done.
 
 use crate::inner_loop::Opdev;

@@ -26,7 +26,7 @@ async fn installed() -> Opdev {
     opdev
 }
 
-/// Whether a reconcile ran because this field of this object changed.
+/// Returns true if a reconcile ran because this field of this object changed.
 fn because(reconcile: &Reconcile, kind: &str, field: &str) -> bool {
     reconcile.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Watch { object, fields, own_write, .. } => {

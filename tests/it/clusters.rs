@@ -1,5 +1,6 @@
-//! Real clusters from the outside: credentials, the guard, connections that break. `door` stands in front of an
-//! embedded control plane as a cluster's API server would, counts what is asked and breaks what it is told to break.
+//! Real clusters from the outside: credentials, the guard, connections that break. `door` stands in front of
+//! an embedded control plane as a cluster's API server would, counts what is asked and breaks what it is told
+//! to break.
 
 mod canary;
 mod copies;

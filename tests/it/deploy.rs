@@ -1,5 +1,5 @@
-//! `opdev install`, `deploy`, `undeploy` and `uninstall` on `opdev serve`, as the tutorials have `make install`,
-//! `make deploy` and `make undeploy`.
+//! `opdev install`, `deploy`, `undeploy` and `uninstall` on `opdev serve`, as the tutorials have `make
+//! install`, `make deploy` and `make undeploy`.
 
 use crate::oracle::oracle;
 use crate::served::Served;
@@ -246,7 +246,7 @@ async fn releases_are_uninstalled_where_no_operator_is_left_to_do_it() {
     operator.wait().unwrap();
     let made = "/apis/apps/v1/namespaces/default/deployments";
     assert_ne!(stage.get(made).await.unwrap()["items"], json!([]));
-    // Who does not wait that long is told what to do, as before.
+    // A user who does not wait that long is told what to do, as before.
     let said = stage.refused(&["uninstall", "--yes", "--wait", "1s"]);
     assert!(said.contains("default/mine") && said.contains("start the operator"), "{said}");
     let said = stage.done(&["uninstall", "--yes"]);
@@ -652,7 +652,7 @@ async fn what_belongs_to_others_is_not_deleted() {
         said.contains("not of this deployment: 2 objects") && said.contains("--yes and --with-unrelated"),
         "{said}"
     );
-    // Who lets custom resources go has said nothing of what is somebody else's.
+    // A user who lets custom resources go has said nothing of what is somebody else's.
     let said = stage.refused(&["undeploy", "--yes"]);
     assert!(
         said.contains("theirs") && !said.contains("/here") && said.ends_with("with --with-unrelated\n"),
@@ -670,7 +670,8 @@ async fn what_belongs_to_others_is_not_deleted() {
     assert_eq!(code, Some(2), "{said}");
 }
 
-/// A sample in `config/default` is named by the files: nobody is asked for it, and it goes while the operator is there.
+/// A sample in `config/default` is named by the files: nobody is asked for it, and it goes while the operator
+/// is there.
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_of_the_deployment_itself_go_first() {
     let stage = Stage::new();

@@ -5,7 +5,8 @@ use crate::traced::go_is_there;
 use std::path::Path;
 use std::process::Command;
 
-/// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of the script.
+/// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of
+/// the script.
 const FAULTS: [&str; 9] = [
     "missing-watch",
     "missing-watch-owner",
@@ -40,7 +41,8 @@ fn faults_of_a_go_operator_are_named() {
     assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), FAULTS.len(), "{said}");
 }
 
-/// `opdev ci` reconciles each sample of a Go operator once more, and says what that one writes, and where in the code.
+/// `opdev ci` reconciles each sample of a Go operator once more, and says what that one writes, and where in
+/// the code.
 #[test]
 fn a_second_reconcile_of_a_go_operator_is_judged() {
     if !go_is_there() {

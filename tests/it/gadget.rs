@@ -1,4 +1,5 @@
-//! A small typed operator beside the demo's: a Go type with a Gadget and a script that makes two ConfigMaps of it.
+//! A small typed operator beside the demo's: a Go type with a Gadget and a script that makes two ConfigMaps
+//! of it.
 
 use crate::inner_loop::Opdev;
 use opdev_event::{ObjectTask, Reconcile};

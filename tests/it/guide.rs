@@ -1,8 +1,10 @@
-//! Every command of the pages in `docs/guide`, in the reader's order: each block of `sh` in a shell, `opdev run` in a terminal.
+//! Every command of the pages in `docs/guide`, in the reader's order: each block of `sh` in a shell, `opdev
+//! run` in a terminal.
 
 use crate::inner_loop::demo_project;
 use crate::oracle::oracle;
 use crate::pty::Pty;
+use crate::traced::go_is_there;
 use portable_pty::CommandBuilder;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -35,6 +37,7 @@ impl Reader {
         fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_opdev"), bin.join("opdev")).unwrap();
         symlink(oracle("kubectl"), bin.join("kubectl")).unwrap();
+        symlink(oracle("helm3"), bin.join("helm")).unwrap();
         let folder = folder.map_or_else(|| home.path().to_owned(), Path::to_owned);
         Reader { home, folder, kubeconfig: None, running: None }
     }
@@ -59,7 +62,8 @@ impl Reader {
             .args(["-c", &script])
             .current_dir(&self.folder)
             .env("HOME", self.home.path())
-            .env("PATH", self.path());
+            .env("PATH", self.path())
+            .envs(go_folders());
         command.env_remove("KUBECONFIG");
         if let Some(kubeconfig) = &self.kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
@@ -84,9 +88,16 @@ impl Reader {
             command.cwd(&self.folder);
             command.env("HOME", self.home.path());
             command.env_remove("KUBECONFIG");
-            let pty = Pty::start(command, (160, 48));
+            go_folders().into_iter().for_each(|(name, folder)| command.env(name, folder));
+            let mut pty = Pty::start(command, (160, 48));
             let kubeconfig = self.folder.join(".opdev/kubeconfig");
             pty.wait_until("the kubeconfig is there", |_| kubeconfig.is_file());
+            if self.folder.join("go.mod").is_file() {
+                pty.wait_for("May opdev run this project?");
+                pty.keys("H");
+                pty.wait_for("[t] Trust");
+                pty.keys("t");
+            }
             self.running = Some(pty);
         }
     }
@@ -99,14 +110,53 @@ impl Reader {
     }
 }
 
+/// The user's caches of Go, which a reader with a home of its own would fill anew.
+fn go_folders() -> Vec<(&'static str, String)> {
+    let ask = |name: &str| Command::new("go").args(["env", name]).output().ok();
+    ["GOMODCACHE", "GOCACHE"]
+        .into_iter()
+        .filter_map(|name| Some((name, String::from_utf8(ask(name)?.stdout).ok()?.trim().to_owned())))
+        .collect()
+}
+
 fn read(page: &str, folder: Option<&Path>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide").join(page);
-    let blocks = blocks(&fs::read_to_string(path).unwrap());
+    let text = page_of_guide(page);
+    let blocks = blocks(&text);
     assert!(blocks.len() > 2, "{page}: {} blocks", blocks.len());
     let mut reader = Reader::new(folder);
     blocks.iter().for_each(|block| reader.follow(page, block));
-    assert!(reader.running.is_some(), "{page} runs nothing");
+    assert_eq!(reader.running.is_some(), text.contains("\nopdev run"), "{page}");
     reader.leave();
+}
+
+fn page_of_guide(page: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide").join(page)).unwrap()
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_page_for_go_is_true() {
+    if go_is_there() {
+        read("go-operator.md", None);
+    }
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_page_for_a_chart_is_true() {
+    read("my-chart.md", None);
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_page_for_a_release_is_true() {
+    read("release.md", None);
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_page_for_ci_is_true() {
+    read("ci.md", None);
 }
 
 #[test]
@@ -190,7 +240,8 @@ fn every_page_shows_its_picture() {
         let shown = shown.unwrap_or_else(|| panic!("{page}.md shows no picture"));
         assert!(shown.ends_with(&format!("](../../assets/guide/{page}.svg)")) && shown.len() > 60, "{shown}");
         let picture = fs::read_to_string(root.join(format!("assets/guide/{page}.svg"))).unwrap();
-        assert!(picture.starts_with("<svg ") && picture.contains("embedded 1.36"), "{page}.svg");
+        let shown = if text.contains("\nopdev run") { "embedded<" } else { "$ opdev " };
+        assert!(picture.starts_with("<svg ") && picture.contains(shown), "{page}.svg");
         for own in ["/tmp/", "/home/", "/root/", "/Users/"] {
             assert!(!picture.contains(own), "{page}.svg shows a path below {own}");
         }
@@ -205,5 +256,21 @@ fn every_page_is_read() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     pages.sort();
-    assert_eq!(pages, ["README.md", "armada.md", "helm-chart.md", "hybrid.md", "inner-loop.md", "podset.md"]);
+    let known = [
+        "README.md",
+        "armada.md",
+        "ci.md",
+        "go-operator.md",
+        "helm-chart.md",
+        "hybrid.md",
+        "inner-loop.md",
+        "my-chart.md",
+        "podset.md",
+        "release.md",
+    ];
+    assert_eq!(pages, known);
+    for page in pages.iter().filter(|page| *page != "README.md") {
+        let lines = page_of_guide(page).lines().count();
+        assert!(lines <= 80, "{page} has {lines} lines: a page of the guide is two screens");
+    }
 }

@@ -1,5 +1,5 @@
-//! Reconcilers that loop, grow, throw or talk nonsense, in a running opdev: each is named with its place, and all
-//! others go on.
+//! Reconcilers that loop, grow, throw or talk nonsense, in a running opdev: each is named with its place, and
+//! all others go on.
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
@@ -116,7 +116,8 @@ fn the_first_interrupt_ends_opdev_while_a_chart_is_loaded() {
     assert!(!said.contains("live: Slow"), "{said}");
 }
 
-/// A repository may hold links to devices, pipes and links to all there is. (They hung opdev, or filled the memory.)
+/// A repository may hold links to devices, pipes and links to all there is. (They hung opdev, or filled the
+/// memory.)
 #[test]
 fn what_never_ends_is_told_and_left_out() {
     let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,5 +1,5 @@
-//! `opdev image` as its users meet it: what is in the image, that its digest depends on nothing else, what is refused, and
-//! that container tools take it. The program in it is a tiny one that ends with exit code 42.
+//! `opdev image` as its users meet it: what is in the image, that its digest depends on nothing else, what is
+//! refused, and that container tools take it. The program in it is a tiny one that ends with exit code 42.
 
 use crate::controlplane::webhook_server::Webhook;
 use crate::pull::{RealRegistry, Reply, Shelf, archive, packed, sha256};
@@ -334,7 +334,8 @@ fn what_a_registry_has_elsewhere_is_not_sent_again_and_its_token_is_good_for_the
     assert!(elsewhere.len() == 3 && elsewhere.iter().all(|(_, login)| login.is_empty()), "{elsewhere:?}");
 }
 
-/// On this machine a registry mostly has no TLS; one that has it is never asked without, whatever its certificate.
+/// On this machine a registry mostly has no TLS; one that has it is never asked without, whatever its
+/// certificate.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_that_nobody_trusts_is_no_reason_to_do_without_tls() {
     let bench = Bench::new();
@@ -412,8 +413,8 @@ fn container_tools_and_a_registry_take_it_and_its_program_runs() {
     assert_eq!(format!("sha256:{}", sha256(raw.as_bytes())), made["digest"].as_str().unwrap());
 }
 
-/// buildah as `CONTAINER_TOOL`, where it is installed and may change owners: a script that keeps its images in the bench's
-/// folder.
+/// buildah as `CONTAINER_TOOL`, where it is installed and may change owners: a script that keeps its images
+/// in the bench's folder.
 fn buildah(bench: &Bench) -> Option<PathBuf> {
     Command::new("buildah").arg("--version").output().ok().filter(|output| output.status.success())?;
     let user = Command::new("id").arg("-u").output().unwrap().stdout;

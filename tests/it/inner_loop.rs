@@ -1,5 +1,5 @@
-//! A whole opdev in this process: the demo project copied to a scratch folder, the embedded control plane, the
-//! operator, the file watcher. Tests wait on events, never on time.
+//! A whole opdev in this process: the demo project copied to a scratch folder, the embedded control plane,
+//! the operator, the file watcher. Tests wait on events, never on time.
 
 use opdev_cluster::Choice;
 use opdev_cluster::owner::Owner;

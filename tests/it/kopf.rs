@@ -1,4 +1,5 @@
-//! An operator in Python, written with kopf: it is told nothing of opdev, and tells its reconciles all the same.
+//! An operator in Python, written with kopf: it is told nothing of opdev, and tells its reconciles all the
+//! same.
 
 use crate::inner_loop::Opdev;
 use crate::oracle::oracle;

@@ -52,3 +52,4 @@ mod tutorial;
 mod type_files;
 mod unwritten;
 mod upgrade;
+mod words;

@@ -1,5 +1,5 @@
-//! Clients of the embedded control plane that are observed: everything they do is seen, nothing of it is changed but on
-//! request, and their token is good for as long as somebody holds it.
+//! Clients of the embedded control plane that are observed: everything they do is seen, nothing of it is
+//! changed but on request, and their token is good for as long as somebody holds it.
 
 use futures::{AsyncBufReadExt, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,4 +1,5 @@
-//! `opdev operate` as a Deployment runs it: a ServiceAccount's token and its roles, probes, metrics, leader election.
+//! `opdev operate` as a Deployment runs it: a ServiceAccount's token and its roles, probes, metrics, leader
+//! election.
 
 mod token;
 
@@ -509,7 +510,8 @@ async fn metrics_with_authorization_are_for_those_that_may_get_them() {
     cluster.plane.stop().await;
 }
 
-/// What the real helm-operator's metrics are called, with their labels: written by `tests/reference/operate/beside.py`.
+/// What the real helm-operator's metrics are called, with their labels: written by
+/// `tests/reference/operate/beside.py`.
 const NAMES: &str = include_str!("../golden/operate/metrics.txt");
 
 fn names_of_the_real_one(text: &str) {

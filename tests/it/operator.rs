@@ -1,5 +1,5 @@
-//! The operator against the embedded control plane: what the Operator SDK's Helm operator does, and what opdev
-//! adds to it: causes, drift with names, rewriting in place, and failures with their whole story.
+//! The operator against the embedded control plane: what the Operator SDK's Helm operator does, and what
+//! opdev adds to it: causes, drift with names, rewriting in place, and failures with their whole story.
 
 mod beyond;
 mod caught_up;

@@ -1,5 +1,6 @@
-//! Real helm3 (3.19), helm4 (4.1), helm4_3 and kubectl, from the folder in `OPDEV_ORACLES` (`tests/oracles/install DIR` fills one).
-//! Tests that need them carry `#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]`.
+//! Real helm3 (3.19), helm4 (4.1), helm4_3 and kubectl, from the folder in `OPDEV_ORACLES`
+//! (`tests/oracles/install DIR` fills one). Tests that need them carry `#[cfg_attr(not(oracles), ignore =
+//! "needs OPDEV_ORACLES")]`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! A program on a cluster whose API server compresses each answer, long lists and watches too, as a proxy in front of one
-//! may do unasked: its trace says as much.
+//! A program on a cluster whose API server compresses each answer, long lists and watches too, as a proxy in
+//! front of one may do unasked: its trace says as much.
 
 use crate::traced::{World, every_write_belongs_to_its_reconcile, go_is_there};
 use bytes::Bytes;
@@ -25,7 +25,8 @@ struct Packed {
     asked_for: AtomicUsize,
 }
 
-/// A client of the same server whose answers all come as gzip, each frame with a flush, as of a streamed list or a watch.
+/// A client of the same server whose answers all come as gzip, each frame with a flush, as of a streamed list
+/// or a watch.
 fn packing(client: Client) -> (Client, Arc<Packed>) {
     let packed = Arc::new(Packed::default());
     let count = Arc::clone(&packed);
@@ -69,8 +70,8 @@ fn frame(bytes: Vec<u8>) -> Frame<Bytes> {
     Frame::data(bytes.into())
 }
 
-/// A server of 1.37 compresses watches for whoever asks, and each server long lists; what stands before one may do it for
-/// all. A trace is as good then.
+/// A server of 1.37 compresses watches for whoever asks, and each server long lists; what stands before one
+/// may do it for all. A trace is as good then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn on_a_cluster_that_compresses_its_answers_every_write_belongs_to_its_reconcile() {
     if !go_is_there() {

@@ -1,4 +1,5 @@
-//! Pages of `docs/` that are made from something else, and commands that pages name: none is older than the program.
+//! Pages of `docs/` that are made from something else, and commands that pages name: none is older than the
+//! program.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -177,7 +178,8 @@ fn counted(line: &str) -> (&str, (usize, usize)) {
     (word, (pages.parse().unwrap(), code.parse().unwrap()))
 }
 
-/// Words that the glossary replaces become fewer, never more: in the pages, and in the code with its messages and comments.
+/// Words that the glossary replaces become fewer, never more: in the pages, and in the code with its messages
+/// and comments.
 #[test]
 fn words_that_the_glossary_replaces_become_fewer() {
     let glossary = root().join("docs/glossary.md");

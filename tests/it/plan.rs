@@ -57,7 +57,7 @@ async fn a_plan_says_what_would_change_and_its_exit_code_says_whether() {
     let opdev = with_a_memcached().await;
     let kubeconfig = opdev.kubeconfig();
     let at = ["--kubeconfig", kubeconfig.to_str().unwrap(), "-A"];
-    // The same files in another folder: what is there is what they say.
+    // A copy of these files in another folder describes what is there.
     let (_folder, root) = demo_project();
     let before = files(&root);
     let same = plan(&root, &at);

@@ -1,4 +1,5 @@
-//! What a project brings in `.opdev`, or puts in the way of files that opdev writes, leads opdev nowhere.
+//! Content that a project brings in `.opdev`, or puts in the way of files that opdev writes, leads opdev
+//! nowhere.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -1,5 +1,5 @@
-//! Operators that are programs of their own: started, swapped on save, told about when they crash, never left behind.
-//! The programs are shell scripts, so that every machine can run them.
+//! Operators that are programs of their own: started, swapped on save, told about when they crash, never left
+//! behind. The programs are shell scripts, so that every machine can run them.
 
 use crate::inner_loop::Opdev;
 use opdev_cluster::Choice;
@@ -71,7 +71,7 @@ async fn logged(opdev: &Opdev, mark: usize, text: &str) -> String {
         .await
 }
 
-/// Whether a process still runs; one that only waits to be collected does not.
+/// Returns true if a process still runs; one that only waits to be collected does not.
 fn lives(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !stat.rsplit(") ").next().unwrap().starts_with('Z'),
@@ -323,7 +323,8 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
         .await;
     assert_eq!(elsewhere.place.unwrap().to_string(), "pipe:7:4");
     assert_eq!(elsewhere.excerpt, None);
-    // What go vet finds in a saved file is told, and the program runs all the same. It looks with the flags of the build.
+    // What go vet finds in a saved file is told, and the program runs all the same. It looks with the flags
+    // of the build.
     save(&opdev, "cmd/main.go", GO_MAIN);
     let mark = opdev.mark();
     let vetted = "//go:build dev\n\npackage main\n\nimport \"fmt\"\n\nfunc init() {\n\tfmt.Printf(\"%d\\n\", \"text\")\n}\n";
@@ -425,8 +426,8 @@ async fn copy_methods_are_made_before_the_build_of_a_saved_type() {
     opdev.stop().await;
 }
 
-/// A stand-in for Delve with the ways of the real one (1.27): its program is in a group of its own and ends with SIGTERM of the
-/// debugger, not with its SIGKILL; the debugger itself goes on after the program's end.
+/// A stand-in for Delve with the ways of the real one (1.27): its program is in a group of its own and ends
+/// with SIGTERM of the debugger, not with its SIGKILL; the debugger itself goes on after the program's end.
 const DEBUGGER: &str = "#!/bin/sh
 echo \"dlv $*\"
 while [ \"$1\" != -- ]; do binary=$1; shift; done
@@ -548,7 +549,8 @@ fn a_program_under_the_debugger_ends_with_opdev() {
     assert!(command.contains(&format!("--listen={address}")) && command.ends_with("-- last"), "{command}");
     let pids = pids_of(first("two "));
     assert!(pids.len() == 2 && pids.iter().all(|pid| lives(*pid)), "{pids:?}");
-    // The program's own end is an end, although the debugger goes on; and a failure, although the debugger has none.
+    // The program's own end is an end, although the debugger goes on; and a failure, although the debugger
+    // has none.
     std::fs::write(folder.path().join("end"), "").unwrap();
     line("Stop reason: exited");
     let stopped = line("has stopped");

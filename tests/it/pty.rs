@@ -1,5 +1,5 @@
-//! A program in a terminal of its own: keys in, the screen out. Every wait has a condition and a deadline, and says
-//! what was on the screen when it gives up.
+//! A program in a terminal of its own: keys in, the screen out. Every wait has a condition and a deadline,
+//! and says what was on the screen when it gives up.
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -78,8 +78,8 @@ impl Pty {
         self.master.resize(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
-    /// Waits until a whole frame of this size is drawn: the panes' last corner stands above the footer. A key that
-    /// comes together with a change of size may wait for the next one.
+    /// Waits until a whole frame of this size is drawn: the panes' last corner stands above the footer. A key
+    /// that comes together with a change of size may wait for the next one.
     pub(crate) fn wait_for_frame(&self, (columns, rows): (u16, u16)) {
         self.wait_until(&format!("frame of {columns}x{rows}"), |screen| {
             screen.size() == (rows, columns)
@@ -97,7 +97,7 @@ impl Pty {
         String::from_utf8_lossy(&self.output.0.lock().unwrap().raw).into_owned()
     }
 
-    /// Whether the screen is so, now or soon.
+    /// Returns true if the screen is so, now or soon.
     pub(crate) fn becomes(&self, soon: Duration, is: impl Fn(&vt100::Screen) -> bool) -> bool {
         let output = self.output.0.lock().unwrap();
         let waits = |output: &mut Output| !is(output.terminal.screen());
@@ -154,7 +154,8 @@ impl Pty {
         self.child.wait().unwrap()
     }
 
-    /// The terminal is as the shell left it: no alternate screen, a cursor, no bracketed paste, line mode, echo.
+    /// The terminal is as the shell left it: no alternate screen, a cursor, no bracketed paste, line mode,
+    /// echo.
     pub(crate) fn assert_restored(&self) {
         let output = self.output.0.lock().unwrap();
         let screen = output.terminal.screen();

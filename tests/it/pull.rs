@@ -1,5 +1,5 @@
-//! Charts from afar, as a user takes them: repositories, registries, dependencies; what is refused, what is never told.
-//! `peers` holds the results against real Helm and a real registry.
+//! Charts from afar, as a user takes them: repositories, registries, dependencies; what is refused, what is
+//! never told. `peers` holds the results against real Helm and a real registry.
 
 mod at_start;
 mod errors;
@@ -273,7 +273,8 @@ fn hostile_archives_write_nothing_outside() {
     assert_eq!(fs::read_to_string(&values).unwrap(), "");
 }
 
-/// As Helm does: some servers say `Content-Encoding: gzip` of each `.tgz`, and a hostile one says it of a bomb.
+/// As Helm does: some servers say `Content-Encoding: gzip` of each `.tgz`, and a hostile one says it of a
+/// bomb.
 #[test]
 fn answers_are_never_unpacked_on_their_way() {
     let shelf = Shelf::open();

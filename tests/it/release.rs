@@ -1,5 +1,5 @@
-//! What a release is made by: the script that packs it, and the workflows of the hosting service, as far as that can be seen
-//! from here: jobs that need each other, commands that exist, words that are defined.
+//! The makers of a release: the script that packs it, and the workflows of the hosting service, as far as
+//! that can be seen from here: jobs that need each other, commands that exist, words that are defined.
 
 use crate::pull::sha256;
 use opdev_object::yaml;

@@ -1,5 +1,5 @@
-//! A saved file reaches the cluster: only the affected kind reconciles, the cause names the file, a broken edit
-//! replaces nothing, and `watches.yaml` itself is live.
+//! A saved file reaches the cluster: only the affected kind reconciles, the cause names the file, a broken
+//! edit replaces nothing, and `watches.yaml` itself is live.
 
 use crate::inner_loop::Opdev;
 use opdev_event::{

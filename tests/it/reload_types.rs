@@ -1,5 +1,5 @@
-//! A saved type or reconciler is the operator at once: the CRD follows, what would hurt waits for a word, broken files
-//! take nothing away, and the new reconciler runs.
+//! A saved type or reconciler is the operator at once: the CRD follows, what would hurt waits for a word,
+//! broken files take nothing away, and the new reconciler runs.
 
 use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;

@@ -1,6 +1,6 @@
 //! `opdev render` against golden text and, where they are at hand, against the real Helm 3 and 4.
-//! A case is a file `tests/golden/render/CHART/NAME.values.yaml`; `UPDATE_GOLDEN=1` writes what opdev prints. What an older
-//! release prints has a file of its own only where it differs.
+//! A case is a file `tests/golden/render/CHART/NAME.values.yaml`; `UPDATE_GOLDEN=1` writes what opdev prints.
+//! What an older release prints has a file of its own only where it differs.
 
 use crate::oracle::{newest_helm, oracle};
 use std::fs;
@@ -95,7 +95,8 @@ fn every_value_set_renders_as_recorded() {
     }
 }
 
-/// What Helm 4.2 and newer do otherwise than 4.1: nulls of charts, ends of documents, durations, empty files, versions.
+/// What Helm 4.2 and newer do otherwise than 4.1: nulls of charts, ends of documents, durations, empty files,
+/// versions.
 #[test]
 fn the_newest_helm_4_prints_what_was_recorded_of_it() {
     let folder = root().join("tests/golden/newest_helm");

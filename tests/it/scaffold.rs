@@ -1,5 +1,5 @@
-//! `opdev init` and `opdev create api`: the files they write (`tests/golden/scaffold`; `UPDATE_GOLDEN=1` writes them
-//! anew), that what they write runs, and that their messages help.
+//! `opdev init` and `opdev create api`: the files they write (`tests/golden/scaffold`; `UPDATE_GOLDEN=1`
+//! writes them anew), that what they write runs, and that their messages help.
 
 mod corpus;
 mod errors;
@@ -277,8 +277,8 @@ fn a_scaffolded_type_is_what_the_generators_make_of_it() {
     }
 }
 
-/// What `opdev init` has found out about a chart, and what the user adds to it, is more than the chart creates with its
-/// default values.
+/// What `opdev init` has found out about a chart, and what the user adds to it, is more than the chart
+/// creates with its default values.
 #[test]
 fn no_target_of_the_makefile_takes_rules_away() {
     let charts = scratch();
@@ -325,7 +325,8 @@ fn kustomize_builds_every_project() {
     }
 }
 
-/// The process is killed when so many of its files are there; the same command afterwards makes the whole project.
+/// The process is killed when so many of its files are there; the same command afterwards makes the whole
+/// project.
 #[test]
 fn a_killed_init_leaves_the_old_or_the_new_project() {
     let whole = scratch();
@@ -430,7 +431,7 @@ fn what_is_there_is_never_lost() {
     let folder = scratch();
     make(folder.path(), PROJECTS[1].1);
     let before = tree(folder.path());
-    // The same API again.
+    // This API exists by now.
     let again = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"];
     assert!(refused(folder.path(), &again).contains("the API resource already exists"));
     // A second project in the folder.

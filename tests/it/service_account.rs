@@ -1,5 +1,5 @@
-//! The operator as its own ServiceAccount: what its roles do not allow is refused, the missing rule is told, and a
-//! saved role file cures it without a restart.
+//! The operator as its own ServiceAccount: what its roles do not allow is refused, the missing rule is told,
+//! and a saved role file cures it without a restart.
 
 use crate::inner_loop::Opdev;
 use opdev_cluster::Choice;
@@ -142,7 +142,7 @@ async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
     missing(&opdev, mark, "ingresses").await;
     let path = opdev.root.join("config/rbac/role.yaml");
     let before = fs::read_to_string(&path).unwrap();
-    // Who reads is refused before who writes: it may take the rule twice.
+    // A read is refused before a write: it may take the rule twice.
     for _ in 0..4 {
         let (mark, text) = (opdev.mark(), fs::read_to_string(&path).unwrap());
         if !matches!(opdev.ask(DraftTask::AddRules).await, RequestOutcome::Done { .. }) {

@@ -1,4 +1,5 @@
-//! The supervisor by itself, with limits of its own: what takes too long is told, and what a build lacks is mended.
+//! The supervisor by itself, with limits of its own: what takes too long is told, and what a build lacks is
+//! mended.
 
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
@@ -228,7 +229,8 @@ async fn a_sum_that_go_sum_lacks_costs_no_trace() {
     world.end().await;
 }
 
-/// A save that compiles and ends at once leaves the operator without a program; the last one that has run goes on instead.
+/// A save that compiles and ends at once leaves the operator without a program; the last one that has run
+/// goes on instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_ends_at_once_gives_way_to_the_last_one_that_ran() {
     if !go_is_there() {

@@ -1,6 +1,6 @@
 //! The screen in a real terminal: frames, keys, signals, and the terminal given back whatever happens.
-//! The tests here run the terminal alone, over a state made of events, in this very test binary; those of the modules
-//! below run `opdev run` on a copy of the demo project, one file for each kind of flow.
+//! The tests here run the terminal alone, over a state made of events, in this very test binary; those of the
+//! modules below run `opdev run` on a copy of the demo project, one file for each kind of flow.
 
 mod acting;
 mod editing;

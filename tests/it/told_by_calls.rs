@@ -1,5 +1,5 @@
-//! An operator in any language, which tells nothing of its reconciles: its calls and watches alone make passes. The test
-//! itself is the program, with the kubeconfig that opdev gives it.
+//! An operator in any language, which tells nothing of its reconciles: its calls and watches alone make
+//! passes. The test itself is the program, with the kubeconfig that opdev gives it.
 
 use crate::inner_loop::Opdev;
 use futures::StreamExt as _;
@@ -160,7 +160,8 @@ async fn the_level_is_log_once_lines_name_objects() {
     }
 }
 
-/// With `--as-serviceaccount` the program has the rights of that account and no more, and the rule that it lacks is told.
+/// With `--as-serviceaccount` the program has the rights of that account and no more, and the rule that it
+/// lacks is told.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_runs_as_the_service_account_of_its_operator() {
     let choice = Choice { embedded: true, service_account: Some(String::new()), ..Choice::default() };

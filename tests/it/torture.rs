@@ -1,4 +1,5 @@
-//! `opdev torture` as a user runs it: operators with planted bugs, and their twins without, which must be quiet.
+//! `opdev torture` as a user runs it: operators with planted bugs, and their twins without, which must be
+//! quiet.
 
 mod program;
 
@@ -110,7 +111,8 @@ fn a_change_that_was_never_seen_is_found_unless_only_the_newest_one_counts() {
     }
 }
 
-/// A kill may come while the step goes on: the first of several objects is reconciled before the last one is applied.
+/// A kill may come while the step goes on: the first of several objects is reconciled before the last one is
+/// applied.
 #[test]
 fn a_kill_in_the_middle_of_a_step_is_followed_by_a_new_start() {
     let (_folder, root) = project(&two_writes(true));

@@ -1,6 +1,6 @@
-//! A real Go operator with what opdev adds to its build, on the embedded control plane: every write belongs to the reconcile
-//! that made it, and every reconcile says why it ran. Needs Go; without it the test says so and is skipped, but not where
-//! CI=true.
+//! A real Go operator with what opdev adds to its build, on the embedded control plane: every write belongs
+//! to the reconcile that made it, and every reconcile says why it ran. Needs Go; without it the test says so
+//! and is skipped, but not where CI=true.
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -29,7 +29,7 @@ use tokio::net::UnixStream;
 /// As long as a slow machine may take for anything.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Whether Go is there; its absence is a failure where everything has to run.
+/// Returns true if Go is there; its absence is a failure where everything has to run.
 pub(crate) fn go_is_there() -> bool {
     let there = Command::new("go").arg("version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI has to have Go");
@@ -39,7 +39,8 @@ pub(crate) fn go_is_there() -> bool {
     there
 }
 
-/// The operator, or the same with another version of controller-runtime: see `tests/reference/controller-runtime`.
+/// The operator, or the same with another version of controller-runtime: see
+/// `tests/reference/controller-runtime`.
 fn reference() -> PathBuf {
     match std::env::var_os("OPDEV_FLEET") {
         Some(folder) => PathBuf::from(folder),
@@ -84,7 +85,8 @@ fn build(folder: &Path) -> PathBuf {
     binary
 }
 
-/// What two goroutines of the operator do in an order that only a busy machine shows is judged in Go, step by step.
+/// What two goroutines of the operator do in an order that only a busy machine shows is judged in Go, step by
+/// step.
 #[test]
 fn the_added_files_know_the_cause_of_a_request_that_is_added_while_it_is_taken() {
     if !go_is_there() {
@@ -127,8 +129,8 @@ impl World {
         World::through(None).await
     }
 
-    /// On the embedded control plane, or on a cluster that the program reaches through a relay; the way to the cluster
-    /// is made of a client of it.
+    /// On the embedded control plane, or on a cluster that the program reaches through a relay; the way to
+    /// the cluster is made of a client of it.
     pub(crate) async fn through(cluster: Option<&(dyn Fn(Client) -> Client + Sync)>) -> World {
         let folder = tempfile::tempdir().unwrap();
         let binary = {

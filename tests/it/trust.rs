@@ -131,7 +131,8 @@ async fn a_saved_file_that_wants_more_asks_again_while_opdev_runs() {
     opdev.stop().await;
 }
 
-/// The project's files want no more than before once the last edit is undone; the types were saved while they did.
+/// The project's files want no more than before once the last edit is undone; the types were saved while they
+/// did.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_saved_beside_an_open_question_is_loaded_once_nothing_is_asked() {
     let opdev = launch(gadgets, Store::none());

@@ -1,5 +1,5 @@
-//! The PodSet operator of the Operator SDK's tutorial, its controller as the tutorial prints it: one question is answered, and
-//! each reconcile says why it ran. The mistakes of the tutorial are named. Needs Go.
+//! The PodSet operator of the Operator SDK's tutorial, its controller as the tutorial prints it: one question
+//! is answered, and each reconcile says why it ran. The mistakes of the tutorial are named. Needs Go.
 
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
@@ -129,7 +129,7 @@ fn finding(pass: &Reconcile, kind: FindingKind) -> Option<String> {
     Some(findings.iter().find(|finding| finding.kind == kind)?.message.clone())
 }
 
-/// Whether a change of the PodSet's `spec.replicas` is a cause.
+/// Returns true if a change of the PodSet's `spec.replicas` is a cause.
 fn is_scaled(pass: &Reconcile, to: u32) -> bool {
     pass.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Watch { object, fields, relation: Relation::Primary, .. } => {
@@ -160,7 +160,7 @@ async fn the_podset_tutorial_runs_as_it_is_printed_and_its_mistakes_are_named() 
         first.causes
     );
     let stale = tutorial.found(mark, FindingKind::StaleRead).await;
-    assert!(stale.starts_with("the cache listed 0 Pods; it was behind what pass #"), "{stale}");
+    assert!(stale.starts_with("the cache listed 0 Pods; it was behind what reconcile #"), "{stale}");
     while tutorial.names().await.len() < 4 {
         let pass = tutorial.reconcile().await;
         assert!(finding(&pass, FindingKind::StaleRead).is_some(), "{pass:?}");

@@ -1,5 +1,6 @@
-//! `opdev crd`, `opdev rbac` and `opdev deepcopy` from the outside: a project with Go types in, files, diffs and exit codes out. No Go
-//! toolchain takes part; the little API machinery that the types import lies in a module cache of the test's own.
+//! `opdev crd`, `opdev rbac` and `opdev deepcopy` from the outside: a project with Go types in, files, diffs
+//! and exit codes out. No Go toolchain takes part; the little API machinery that the types import lies in a
+//! module cache of the test's own.
 
 use std::fs;
 use std::path::Path;

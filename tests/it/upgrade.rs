@@ -1,5 +1,5 @@
-//! `opdev upgrade` as a user and a CI job run it: small operators, each with a fault that users would meet, and the same
-//! operators with the upgrade done well.
+//! `opdev upgrade` as a user and a CI job run it: small operators, each with a fault that users would meet,
+//! and the same operators with the upgrade done well.
 
 mod programs;
 
@@ -161,7 +161,8 @@ fn incidents_of_charts_are_named_with_object_and_field() {
 #[test]
 fn an_upgrade_of_charts_that_hurts_nobody_is_quiet() {
     let project = charts();
-    // The same wishes, done well: labels of the object, a version of the chart, another Service beside the old one.
+    // These wishes can be met well: labels of the object, a version of the chart, another Service beside the
+    // old one.
     project.edit(
         "helm-charts/selector/templates/all.yaml",
         "metadata:\n  name",
@@ -270,7 +271,8 @@ fn scripts() -> Repository {
 #[test]
 fn incidents_of_scripts_and_types_are_named_with_object_and_field() {
     let project = scripts();
-    // Claims that may not change, a stored field that the schema has no more, a version that is not served any more.
+    // Claims that may not change, a stored field that the schema has no more, a version that is not served
+    // any more.
     project.edit("config/reconcilers/claim.js", "1Gi", "2Gi");
     let v1 = version("v1", true, "size: {type: integer, maximum: 4}", "ready: {type: boolean}");
     project.write(&[("config/crd/fields.yaml", &crd("Field", &v1))]);

@@ -1,4 +1,5 @@
-//! `batch generate KIND FROM TO` prints cases as JSON lines; `batch compare 3|4 CASES ANSWERS` prints what differs.
+//! `batch generate KIND FROM TO` prints cases as JSON lines; `batch compare 3|4 CASES ANSWERS` prints what
+//! differs.
 
 use opdev_fuzz::{compare, generate};
 use opdev_helm::engine::Compat;

@@ -1,6 +1,6 @@
-//! `soak yaml|template|chart|go|http|pull SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
-//! A panic, a case of more than ten seconds of work or more than 2 GiB of memory ends it with the input written to
-//! `artifacts`.
+//! `soak yaml|template|chart|go|http|pull SECONDS [SEED]` mutates seeds and runs an entry function on each
+//! until the time is over. A panic, a case of more than ten seconds of work or more than 2 GiB of memory ends
+//! it with the input written to `artifacts`.
 
 use opdev_fuzz::random::Random;
 use opdev_fuzz::{entry, generate, http, pull};

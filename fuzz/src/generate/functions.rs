@@ -1,6 +1,7 @@
-//! The functions a generated program calls and what each wants: `s` string, `i` int, `k` small literal count, `n` number,
-//! `b` bool, `l` list, `d` dict, `a` anything, `t` time, `r` pattern, `v` version, `f` format, `y` YAML, `j` JSON,
-//! `o` TOML, `u` URL, `p` path, `c` key; `*` repeats the last. What is random or reads the clock is not here.
+//! The functions a generated program calls and what each wants: `s` string, `i` int, `k` small literal count,
+//! `n` number, `b` bool, `l` list, `d` dict, `a` anything, `t` time, `r` pattern, `v` version, `f` format,
+//! `y` YAML, `j` JSON, `o` TOML, `u` URL, `p` path, `c` key; `*` repeats the last. What is random or reads
+//! the clock is not here.
 
 pub const FUNCTIONS: &[(&str, &str)] = &[
     ("and", "aa*"),

@@ -1,5 +1,5 @@
-//! Go type files that are half typed, damaged or hostile: the project's own types and those of the golden cases, cut,
-//! shuffled and filled with what a reader may choke on. Writes no files.
+//! Go type files that are half typed, damaged or hostile: the project's own types and those of the golden
+//! cases, cut, shuffled and filled with what a reader may choke on. Writes no files.
 
 use crate::random::Random;
 use std::fs;

@@ -1,5 +1,6 @@
-//! Requests to the API server that no client would send: a request as text (`METHOD URI`, headers, an empty line, the
-//! body), or bytes for a socket behind the word `RAW`. What it holds is what `http` runs and what an artifact keeps.
+//! Requests to the API server that no client would send: a request as text (`METHOD URI`, headers, an empty
+//! line, the body), or bytes for a socket behind the word `RAW`. What it holds is what `http` runs and what
+//! an artifact keeps.
 
 use crate::random::Random;
 use serde_json::{Value, json};

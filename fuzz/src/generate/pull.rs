@@ -1,5 +1,5 @@
-//! What servers of charts and images say, to be mutated: an index, a manifest, an index of images, tags, a config, a token, a
-//! challenge, and the files of Helm and Docker.
+//! Answers of servers of charts and images, to be mutated: an index, a manifest, an index of images, tags, a
+//! config, a token, a challenge, and the files of Helm and Docker.
 
 use crate::random::Random;
 

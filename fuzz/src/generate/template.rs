@@ -1,5 +1,5 @@
-//! Random programs in Go's template language with Helm's functions, and values for them. Most arguments have the type
-//! that is wanted, so that programs get somewhere; some have not, so that errors are compared, too.
+//! Random programs in Go's template language with Helm's functions, and values for them. Most arguments have
+//! the type that is wanted, so that programs get somewhere; some have not, so that errors are compared, too.
 
 use super::functions::FUNCTIONS;
 use super::pools::{

@@ -1,4 +1,5 @@
-//! Random YAML texts: scalars of every style, anchors, merge keys, tags, comments, flow, block scalars, tabs, directives.
+//! Random YAML texts: scalars of every style, anchors, merge keys, tags, comments, flow, block scalars, tabs,
+//! directives.
 
 use crate::random::Random;
 

@@ -93,12 +93,12 @@ where
     result
 }
 
-/// Whether roles decide who may do what.
+/// Returns true if roles decide who may do what.
 fn by_roles(flags: &Flags) -> bool {
     flags.get("authorization-mode").is_some_and(|modes| modes.split(',').any(|mode| mode.trim() == "RBAC"))
 }
 
-/// Which controllers the variable asks for.
+/// The controllers that the variable asks for.
 fn controllers(said: Option<&str>) -> Result<Controllers> {
     match said.unwrap_or_default() {
         "" | "none" => Ok(Controllers::None),

@@ -1,5 +1,5 @@
-//! What envtest starts as etcd. The API server beside it keeps its objects itself, so this one only says that it
-//! is well, which is all that envtest asks.
+//! What envtest starts as etcd. The API server beside it keeps its objects itself, so this one only says that
+//! it is well, which is all that envtest asks.
 
 use super::flags::Flags;
 use anyhow::{Context, Result, bail};

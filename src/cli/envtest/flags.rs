@@ -37,7 +37,7 @@ impl Flags {
         self.0.entry(name).or_default().push(value);
     }
 
-    /// Whether a flag was given, whatever it says.
+    /// Returns true if a flag was given, whatever it says.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

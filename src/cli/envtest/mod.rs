@@ -1,5 +1,5 @@
-//! The assets of envtest: a folder with `etcd`, `kube-apiserver` and `kubectl` for `KUBEBUILDER_ASSETS`. Each is
-//! a link to this program, which plays the part whose name it is called by. Read `apiserver` next.
+//! The assets of envtest: a folder with `etcd`, `kube-apiserver` and `kubectl` for `KUBEBUILDER_ASSETS`. Each
+//! is a link to this program, which plays the part whose name it is called by. Read `apiserver` next.
 
 mod apiserver;
 mod etcd;
@@ -30,7 +30,8 @@ where
     })
 }
 
-/// Makes the entry points in a folder, which is made too, and says how to use them; `quoted` writes a path for a shell.
+/// Makes the entry points in a folder, which is made too, and says how to use them; `quoted` writes a path
+/// for a shell.
 pub fn write(folder: &Path, quoted: impl Fn(&Path) -> String) -> Result<()> {
     let folder = std::path::absolute(folder)?;
     let program = std::env::current_exe().context("the path of this program is not known")?;

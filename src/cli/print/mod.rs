@@ -1,5 +1,5 @@
-//! Events as lines, and plans as text, for a terminal that is none, for scripts and for `.opdev/events.jsonl`. Writes nothing itself.
-//! `docs/events.md` names every event and field.
+//! Events as lines, and plans as text, for a terminal that is none, for scripts and for
+//! `.opdev/events.jsonl`. Writes nothing itself. `docs/events.md` names every event and field.
 
 mod plain;
 mod plan;

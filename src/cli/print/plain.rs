@@ -22,14 +22,14 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::ShadowRun(run) => (Some(run.at), shadow_run(run)),
         Event::Held(held) => (Some(held.at), self::held(held)),
         Event::Released(released) => (Some(released.at), self::released(released)),
-        Event::HoldChanged { on: true } => (None, "hold       saved charts wait for your word".to_owned()),
+        Event::HoldChanged { on: true } => (None, "hold       saved charts need your answer".to_owned()),
         Event::HoldChanged { on: false } => (None, "hold       saved charts go live at once".to_owned()),
         Event::Disturbed { rules } if rules.is_empty() => {
-            (None, "disturb    no call is disturbed any more".to_owned())
+            (None, "faults     none is injected any more".to_owned())
         }
         Event::Disturbed { rules } => {
             let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-            (None, format!("disturb    {}", rules.join(", ")))
+            (None, format!("faults     {}", rules.join(", ")))
         }
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
@@ -51,7 +51,7 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::ProtectionChanged(changed) => {
             let word = match changed.protection {
                 Protection::Local => "clearly local",
-                Protection::Confirmed => "confirmed, opdev writes",
+                Protection::Confirmed => "unlocked, opdev writes",
                 Protection::ReadOnly => "read-only",
             };
             (Some(changed.at), format!("protection {word}"))
@@ -191,7 +191,7 @@ fn finding_closed(finding: &RuleFinding) -> String {
 fn sources(sources: &SourcesChanged) -> String {
     let kinds = sources.kinds.iter().map(|kind| match &kind.health {
         KindHealth::Serving => format!("{} ({})", kind.gvk.kind, kind.source),
-        KindHealth::Stale { .. } => format!("{} ({}, last good version)", kind.gvk.kind, kind.source),
+        KindHealth::Stale { .. } => format!("{} ({}, last working version)", kind.gvk.kind, kind.source),
         KindHealth::Disabled { .. } => format!("{} ({}, disabled)", kind.gvk.kind, kind.source),
         KindHealth::Process { program } => format!("{} (reconciled by {program})", kind.gvk.kind),
         KindHealth::Shown { why } => format!("{} ({}, not reconciled: {why})", kind.gvk.kind, kind.source),
@@ -215,7 +215,7 @@ fn reload_failed(failed: &ReloadFailed) -> String {
         None => words::diagnostic(diagnostic),
     });
     let goes_on =
-        if failed.build { "a program that runs goes on" } else { "the last good sources keep serving" };
+        if failed.build { "a program that runs goes on" } else { "the last working version keeps running" };
     format!("reload     failed, {goes_on}: {}", problems.collect::<Vec<_>>().join("; "))
 }
 
@@ -290,17 +290,17 @@ fn hurts(objects: &[opdev_event::Hurt], more: u32) -> String {
 fn shadow_run(run: &ShadowRun) -> String {
     let decision = match run.decision {
         ShadowDecision::Switched => "it takes over",
-        ShadowDecision::Held => "it waits for your word",
+        ShadowDecision::Held => "it needs your answer",
         ShadowDecision::Refused => "refused, the older reconciler keeps running",
     };
-    format!("shadow     {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
+    format!("dry run    {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
 }
 
 fn held(held: &Held) -> String {
     let goes_on = match held.change {
         HeldChange::Type => "the CRD stays as it is",
         HeldChange::Reconciler => "the older reconciler keeps running",
-        HeldChange::Chart => "the older chart keeps serving",
+        HeldChange::Chart => "the older chart keeps running",
     };
     let findings: String =
         held.findings.iter().map(|finding| format!("; {}", words::finding(finding))).collect();
@@ -352,8 +352,8 @@ fn reconciled(reconcile: &Reconcile) -> String {
     }
     match reconcile.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {
         0 => {}
-        1 => text.push_str("; one call was disturbed on request"),
-        calls => text.push_str(&format!("; {calls} calls were disturbed on request")),
+        1 => text.push_str("; a fault was injected into one call"),
+        calls => text.push_str(&format!("; faults were injected into {calls} calls")),
     }
     for finding in reconcile.process.iter().flat_map(|process| &process.findings) {
         text.push_str(&format!("; warning: {}", words::one_line(&finding.message)));

@@ -21,9 +21,10 @@ impl Pauses {
         self.next = self.first;
     }
 
-    /// The pause after a try that has `stood` for so long: from the end of its list to its failure, nothing where it was never
-    /// listed. Only a try that stood longer than the pause that is due has worked. A list alone says little: a user may have
-    /// the right to list and not the one to watch, and one namespace may be listed while another one is refused.
+    /// The pause after a try that has `stood` for so long: from the end of its list to its failure, nothing
+    /// where it was never listed. Only a try that stood longer than the pause that is due has worked. A list
+    /// alone says little: a user may have the right to list and not the one to watch, and one namespace may
+    /// be listed while another one is refused.
     pub fn after(&mut self, stood: Duration) -> Duration {
         if stood > self.next {
             self.reset();

@@ -1,5 +1,5 @@
-//! A watch on which unrelated objects change all the time is read in batches: to wake up for each change costs more than to read
-//! it. A change of an object that somebody is interested in ends that.
+//! A watch on which unrelated objects change all the time is read in batches: to wake up for each change
+//! costs more than to read it. A change of an object that somebody is interested in ends that.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 const CHANGES: usize = 16;
 /// ... came within this time: 64 a second and more.
 const WITHIN: Duration = Duration::from_millis(250);
-/// How long a busy watch is not read once all that has come is read. What comes next is seen later by this at most.
+/// How long a busy watch is not read once all that has come is read. What comes next is seen later by this at
+/// most.
 const PAUSE: Duration = Duration::from_millis(30);
 
 /// When the last changes of unrelated objects came on a watch, one after the other.
@@ -51,7 +52,7 @@ mod tests {
         }
         busy.came(true, at(90));
         assert_eq!(busy.pause(at(91)), Some(at(121)));
-        // What had gathered is read at once; the watch is as busy as before.
+        // Changes that had gathered are read at once; the watch is as busy as before.
         for _ in 0..5 {
             busy.came(true, at(121));
         }

@@ -1,5 +1,5 @@
-//! What the watches of the operator and those of the panes have in common: when one that was refused for want of a right is
-//! tried again.
+//! Parts that the watches of the operator and those of the panes share: the time at which a watch that was
+//! refused for want of a right is tried again.
 
 pub mod backoff;
 pub mod busy;

@@ -1,6 +1,6 @@
-//! Brings the CRDs of the sources to the API server: weighed against what it has and against the objects there are
-//! (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established. Holds back what would
-//! hurt until the user says so. Never deletes one: that would delete its objects.
+//! Brings the CRDs of the sources to the API server: weighed against what it has and against the objects
+//! there are (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established.
+//! Holds back what would hurt until the user says so. Never deletes one: that would delete its objects.
 
 mod openapi;
 mod plan;
@@ -29,12 +29,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weigh::{Decision, Weighed};
 
-/// What is known of the CRDs.
+/// The known facts about the CRDs.
 #[derive(Default)]
 pub struct Crds {
-    /// What failed the last time and is tried again.
+    /// CRDs that failed the last time and are tried again.
     failing: BTreeSet<String>,
-    /// Whether nothing that anybody could notice goes through without the user's word.
+    /// True if nothing that anybody could notice goes through without the user's word.
     cautious: bool,
     applied: BTreeMap<String, Option<u64>>,
     held: BTreeMap<String, Waiting>,
@@ -60,7 +60,7 @@ pub struct Origin<'a> {
     pub since: Instant,
 }
 
-/// What came of a set of CRDs.
+/// The outcome of a set of CRDs.
 #[derive(Default)]
 pub struct Outcome {
     pub events: Vec<Event>,
@@ -68,9 +68,9 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Why the newest definition of a kind does not serve.
     pub stale: Vec<Diagnostic>,
-    /// What the files are to blame for, and was not known before.
+    /// New errors that the files are to blame for.
     pub errors: Vec<Diagnostic>,
-    /// Whether something failed that may go well in a moment: the server was busy, or did not answer.
+    /// True if something failed that may go well in a moment: the server was busy, or did not answer.
     pub again: bool,
 }
 
@@ -98,13 +98,14 @@ const PAGE: usize = 500;
 const PAGES: usize = 20;
 
 impl Crds {
-    /// Nothing is known yet. `cautious` lets nothing through that anybody could notice without the user's word.
+    /// Nothing is known yet. `cautious` lets nothing through that anybody could notice without the user's
+    /// word.
     pub fn new(cautious: bool) -> Crds {
         Crds { cautious, ..Crds::default() }
     }
 
-    /// Brings each CRD that is new or has changed to the API server, unless it has to wait. A scaffolded one gives way
-    /// to a CRD that is already there.
+    /// Brings each CRD that is new or has changed to the API server, unless it has to wait. A scaffolded one
+    /// gives way to a CRD that is already there.
     pub async fn apply(
         &mut self,
         client: &Client,
@@ -212,8 +213,8 @@ impl Crds {
         }
     }
 
-    /// CRDs may not be read, so they cannot be changed either. A kind that the cluster serves needs no more than that; what
-    /// differs from the files is told.
+    /// CRDs may not be read, so they cannot be changed either. A kind that the cluster serves needs no more
+    /// than that; what differs from the files is told.
     async fn without_rights(
         &mut self,
         client: &Client,
@@ -314,7 +315,8 @@ impl Crds {
         self.held.insert(name.to_owned(), waiting);
     }
 
-    /// The user's word about a held CRD; `None` where none is held under this name. The kind, and what came of it.
+    /// The user's word about a held CRD; `None` where none is held under this name. The kind, and what came
+    /// of it.
     ///
     /// # Errors
     /// What the API server said.
@@ -359,8 +361,8 @@ impl Crds {
         Some(Ok((kind, outcome)))
     }
 
-    /// What was refused or discarded is tried once more, and what was applied is compared with the server's once more:
-    /// it may have lost it.
+    /// CRDs that were refused or discarded are tried once more, and applied ones are compared with the
+    /// server's once more: it may have lost it.
     pub fn ask_again(&mut self) {
         self.refused.clear();
         self.applied.values_mut().for_each(|hash| *hash = None);
@@ -391,7 +393,7 @@ fn released(id: String, verdict: Verdict) -> Event {
     Event::Released(Released { at: Timestamp::now(), id, verdict })
 }
 
-/// What the API server said against a definition.
+/// The API server's words against a definition.
 fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     let place = definition.place("", "");
     Diagnostic {
@@ -411,7 +413,7 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     }
 }
 
-/// Whether trying again cannot help: the API server has refused it.
+/// Returns true if trying again cannot help: the API server has refused it.
 fn is_final(error: &anyhow::Error) -> bool {
     matches!(ApiError::of(error), Some(ApiError::Refused { .. })) && !may_pass(error)
 }

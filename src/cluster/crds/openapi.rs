@@ -1,5 +1,5 @@
-//! A kind as the API server serves it, for users who may not read CustomResourceDefinitions: discovery says whether it is
-//! there, OpenAPI with which schema.
+//! A kind as the API server serves it, for users who may not read CustomResourceDefinitions: discovery says
+//! whether it is there, OpenAPI with which schema.
 
 use anyhow::Result;
 use http::Method;
@@ -8,7 +8,7 @@ use opdev_client::{ApiError, resource_of, send};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 
-/// Whether the cluster serves a kind.
+/// The cluster's answer about a kind.
 pub(super) enum Served {
     No,
     /// With this schema, where OpenAPI has one.
@@ -41,9 +41,9 @@ pub(super) async fn served(client: &Client, gvk: &Gvk) -> Result<Served> {
 /// Differences that are worth naming.
 const MOST: usize = 5;
 
-/// Where the schema of a definition and the one that is served differ, such as `.spec.size`. What the API server adds by
-/// itself (apiVersion, kind, metadata) and what says nothing about values (descriptions) does not count. None where
-/// nothing is served that could be compared.
+/// Where the schema of a definition and the one that is served differ, such as `.spec.size`. What the API
+/// server adds by itself (apiVersion, kind, metadata) and what says nothing about values (descriptions) does
+/// not count. None where nothing is served that could be compared.
 pub(super) fn differences(crd: &Value, gvk: &Gvk, served: Option<&Value>) -> Vec<String> {
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
     let version = versions.into_iter().flatten().find(|version| version["name"] == gvk.version);

@@ -1,4 +1,4 @@
-//! What the CRDs of a project would change on the API server. Writes nothing.
+//! Changes that the CRDs of a project would make on the API server. Writes nothing.
 
 use super::weigh::{self, Decision};
 use super::{PATH, get, list};
@@ -13,8 +13,8 @@ use opdev_sources::definitions::Definition;
 use opdev_types::impact;
 use std::sync::Arc;
 
-/// The definitions that differ from what the API server has. `cautious` is as in `Crds::new`; with `offline` it is asked
-/// for no dry run.
+/// The definitions that differ from what the API server has. `cautious` is as in `Crds::new`; with `offline`
+/// it is asked for no dry run.
 ///
 /// # Errors
 /// Where the API server does not answer.
@@ -28,7 +28,7 @@ pub async fn foresee(
     for definition in definitions {
         let Some(kind) = definition.gvk() else { continue };
         let live = match get(client, definition.name()).await {
-            // Who may not read CRDs does not change them either.
+            // A user who may not read CRDs does not change them either.
             Err(error) if is_forbidden(&error) => continue,
             live => live?,
         };
@@ -44,7 +44,7 @@ pub async fn foresee(
         let problem = match &weighed.decision {
             Decision::Apply if offline => None,
             Decision::Apply => refusal(client, definition).await,
-            Decision::Hold(why) => Some(format!("it would wait for your word: {why}")),
+            Decision::Hold(why) => Some(format!("it would need your answer: {why}")),
             Decision::Refuse(problem) => Some(problem.message.clone()),
         };
         let created = live.is_none();

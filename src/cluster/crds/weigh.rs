@@ -1,5 +1,5 @@
-//! What becomes of a CRD that differs from the one on the API server: applied, held for the user's word, or never sent.
-//! Pure: two definitions and the objects there are, in; a decision with its reasons, out.
+//! The outcome for a CRD that differs from the one on the API server: applied, held for the user's word, or
+//! never sent. Pure: two definitions and the objects there are, in; a decision with its reasons, out.
 
 use opdev_event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -20,7 +20,7 @@ pub(super) struct Weighed {
     pub(super) decision: Decision,
 }
 
-/// What becomes of a CRD.
+/// The outcome for a CRD.
 pub(super) enum Decision {
     Apply,
     /// It waits, and why.
@@ -29,8 +29,8 @@ pub(super) enum Decision {
     Refuse(Box<Diagnostic>),
 }
 
-/// Weighs a definition against what the API server has. `cautious` lets nothing through that anybody could notice,
-/// unless the user says so.
+/// Weighs a definition against what the API server has. `cautious` lets nothing through that anybody could
+/// notice, unless the user says so.
 pub(super) fn weigh(
     definition: &Definition,
     live: Option<&Value>,
@@ -135,7 +135,7 @@ fn finding(definition: &Definition, found: &impact::Finding) -> Finding {
     }
 }
 
-/// Whether a path is one of an object, and not one of the definition, such as `spec.names.plural`.
+/// Returns true if a path is one of an object, and not one of the definition, such as `spec.names.plural`.
 fn is_in_object(path: &str) -> bool {
     let of_definition =
         ["spec.names", "spec.versions", "spec.scope", "spec.group", "spec.conversion", "metadata"];

@@ -1,9 +1,9 @@
-//! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break again from where
-//! that stood. Of unrelated objects (`project_objects`) the keys are told, of the others the object. It comes whole, or as its metadata;
-//! then one object after the other is read whole: the one that somebody looks at, again with each change, and those that
-//! come up below a custom resource of the project, for what a reconcile has created is shown with it. Release records are
-//! not: all in them is masked. All of a kind is told by one task, so that an object read whole never comes before an older
-//! state of it.
+//! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break
+//! again from where that stood. Of unrelated objects (`project_objects`) the keys are told, of the others the
+//! object. It comes whole, or as its metadata; then one object after the other is read whole: the one that
+//! somebody looks at, again with each change, and those that come up below a custom resource of the project,
+//! for what a reconcile has created is shown with it. Release records are not: all in them is masked. All of
+//! a kind is told by one task, so that an object read whole never comes before an older state of it.
 
 use super::kinds::Reads;
 use super::partial_object::{self, Line, Page, PartialObject};
@@ -33,20 +33,20 @@ const WATCH_SECONDS: u32 = 290;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 /// After so many failures in a row the kind is looked up again.
 const FAILURES: u32 = 3;
-/// What stays of the buffer for lines once a long one is read.
+/// The part of the buffer for lines that stays once a long one is read.
 const BUFFER: usize = 64 << 10;
 
-/// What is known of a kind; it outlives each watch, so that what went while nobody watched is told, too.
+/// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,
-    /// What was told before the list that is under way, and has not come up in it.
+    /// Objects that were told before the list that is under way, and have not come up in it.
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
     /// The project_objects's epoch of that list.
     epoch: u64,
-    /// What was looked at last.
+    /// The object that was looked at last.
     looked: Option<Watched>,
     /// Since when all is listed and what happens is followed, in this try.
     followed: Option<Instant>,
@@ -113,14 +113,14 @@ pub(super) struct Refused {
     pub(super) stood: Duration,
 }
 
-/// What is to be told of one object.
+/// The news about one object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Telling {
     /// Nothing: an unrelated object whose key is known.
     Nothing,
     /// Its key.
     Key,
-    /// What came.
+    /// An object came.
     Object,
     /// All of it, which has to be asked for; what came, where it cannot be read.
     Whole,
@@ -207,7 +207,7 @@ impl Kind {
         Ok(())
     }
 
-    /// Whether nothing but metadata is asked for.
+    /// Returns true if nothing but metadata is asked for.
     fn asks_for_metadata(&self) -> bool {
         match self.reads {
             Reads::Whole => false,
@@ -268,7 +268,7 @@ impl Kind {
         for partial_object in &page.items {
             let watched = Watched::of(partial_object);
             let before = known.take(&watched);
-            // What is listed was there before, and its metadata is enough.
+            // Listed objects were there before, and their metadata is enough.
             let telling = self.sort(&watched, partial_object, metadata, false, before, known);
             if let Telling::Key = telling {
                 unrelated.push(watched.unrelated());
@@ -289,7 +289,8 @@ impl Kind {
         Ok(())
     }
 
-    /// Finds out what is to be told of an object, and remembers it. `fresh`: it was made while the kind was watched.
+    /// Finds out what is to be told of an object, and remembers it. `fresh`: it was made while the kind was
+    /// watched.
     fn sort(
         &self,
         watched: &Watched,
@@ -330,7 +331,7 @@ impl Kind {
         );
         let request = self.request(&query, metadata.then_some("PartialObjectMetadata"))?;
         let mut changes = self.project_objects.changes();
-        // What has changed while the list was read is looked at, too.
+        // Changes while the list was read are looked at, too.
         changes.mark_changed();
         let lines = self.client.request_stream(request).await.map_err(|error| Failure::of(&error))?;
         pin_mut!(lines);
@@ -338,7 +339,7 @@ impl Kind {
         let mut line = Vec::new();
         let (mut busy, mut rest) = (Busy::default(), None);
         loop {
-            // What was read of a line stays in it while something else comes first.
+            // The content that was read of a line stays in it while something else comes first.
             let read = async {
                 if let Some(until) = rest {
                     tokio::time::sleep_until(until).await;
@@ -423,8 +424,8 @@ impl Kind {
         })
     }
 
-    /// Reads the object that somebody looks at now, where it is one of these. Of an unrelated object that nobody looks at any more
-    /// nothing is kept again but its key.
+    /// Reads the object that somebody looks at now, where it is one of these. Of an unrelated object that
+    /// nobody looks at any more nothing is kept again but its key.
     async fn look(&mut self, known: &mut Known) {
         self.attention.looked_at.borrow_and_update();
         if let Some(before) = known.looked.take()
@@ -497,7 +498,8 @@ impl Kind {
             true => self.get(watched).await.map_or((object, metadata_only), |whole| (whole, false)),
             false => (object, metadata_only),
         };
-        // Items of lists do not say what they are, and what calls itself PartialObjectMetadata is none to whoever sees it.
+        // Items of lists do not say what they are, and what calls itself PartialObjectMetadata is none to
+        // whoever sees it.
         if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".to_owned(), self.gvk.api_version().into());
             fields.insert("kind".to_owned(), self.gvk.kind.as_str().into());

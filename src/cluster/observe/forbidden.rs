@@ -1,5 +1,5 @@
-//! Rights that the kubeconfig's user lacks: each is told once, all that come together in one notice, with what does not work
-//! without them. Trying again is the business of whoever was refused.
+//! Rights that the kubeconfig's user lacks: each is told once, all that come together in one notice, with
+//! what does not work without them. Trying again is the business of whoever was refused.
 
 use jiff::Timestamp;
 use opdev_client::watch::FORBIDDEN_HINT;

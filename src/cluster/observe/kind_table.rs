@@ -1,6 +1,7 @@
-//! The table of a kind that the user looks at: read in pages as the API server prints it (`as=Table`), then watched, and
-//! told as a whole after each change. One table at a time, and one row of it whose object is read whole.
-//! Cells are the server's own text; only ages that count from an object's creation are left to the screen.
+//! The table of a kind that the user looks at: read in pages as the API server prints it (`as=Table`), then
+//! watched, and told as a whole after each change. One table at a time, and one row of it whose object is
+//! read whole. Cells are the server's own text; only ages that count from an object's creation are left to
+//! the screen.
 
 mod answer;
 #[cfg(test)]
@@ -43,7 +44,8 @@ struct Pace {
     first: Duration,
     /// The longest.
     longest: Duration,
-    /// A small table is read anew after this many seconds, for cells that count time grow old without a change.
+    /// A small table is read anew after this many seconds, for cells that count time grow old without a
+    /// change.
     small_seconds: u32,
 }
 
@@ -156,7 +158,7 @@ impl KindTables {
     }
 }
 
-/// What tells one row from the others, and orders them as an API server does.
+/// The key that tells one row from the others, and orders them as an API server does.
 type Key = (Option<String>, String);
 
 /// The table on its way to the state.
@@ -170,9 +172,9 @@ struct Following {
     token: CancellationToken,
     table: KindTable,
     rows: BTreeMap<Key, Arc<TableRow>>,
-    /// Whether the server knows no Tables, not in a watch either.
+    /// True if the server knows no Tables, not in a watch either.
     plain: bool,
-    /// Whether it may be listed, but not watched.
+    /// True if it may be listed, but not watched.
     unwatched: bool,
 }
 
@@ -197,7 +199,8 @@ impl From<kube::Error> for Ended {
 }
 
 impl Following {
-    /// Follows it until the user looks at it no more. What a word means is asked again: a kind may come, or change its version.
+    /// Follows it until the user looks at it no more. What a word means is asked again: a kind may come, or
+    /// change its version.
     async fn run(mut self) {
         let mut pause = self.pace.first;
         loop {
@@ -260,7 +263,7 @@ impl Following {
         }
     }
 
-    /// Who may not list all namespaces may be allowed to list the own one.
+    /// A user who may not list all namespaces may be allowed to list the own one.
     fn falls_back(&mut self, error: &anyhow::Error) -> bool {
         let namespaced = self.table.kind.as_ref().is_some_and(|kind| kind.namespaced);
         let all = self.table.namespace.is_none() && namespaced && !self.home.is_empty();
@@ -312,7 +315,8 @@ impl Following {
         Ok(request.header(ACCEPT_ENCODING, "identity").body(Vec::new())?)
     }
 
-    /// Reads all pages. The first is told at once, later ones now and then; what was there before stays until all is read.
+    /// Reads all pages. The first is told at once, later ones now and then; what was there before stays until
+    /// all is read.
     async fn read(&mut self, kind: &ServedKind) -> Result<String, Ended> {
         let first_time = self.table.columns.is_empty();
         let mut fresh: BTreeMap<Key, Arc<TableRow>> = BTreeMap::new();
@@ -420,7 +424,7 @@ impl Following {
         let line: Line = serde_json::from_slice(line).context("an event of the watch cannot be read")?;
         match line.event.as_str() {
             "BOOKMARK" => return Ok(Vec::new()),
-            // What it says is that its position is too old, nearly always: all is read anew.
+            // The error nearly always says that the position is too old: all is read anew.
             "ERROR" => return Err(Ended::Again),
             _ => {}
         }

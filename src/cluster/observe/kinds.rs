@@ -1,6 +1,7 @@
-//! What is watched beside the custom resources, and how much is read of it. A kind whose rows, waits and conditions are
-//! read off its spec, status or data is read whole; of the others an API server sends the metadata, and the whole of one
-//! object only while somebody looks at it (`follow`). This table is the one place that decides it.
+//! Kinds that are watched beside the custom resources, and how much is read of each. A kind whose rows, waits
+//! and conditions are read off its spec, status or data is read whole; of the others an API server sends the
+//! metadata, and the whole of one object only while somebody looks at it (`follow`). This table is the one
+//! place that decides it.
 
 use opdev_object::meta::Gvk;
 
@@ -42,7 +43,7 @@ const OWNED: [(&str, &str, &str, Reads); 19] = [
     ("", "v1", "Event", Whole),
     // How many keys it has is told by who manages them.
     ("", "v1", "ConfigMap", Metadata),
-    // The same; of a release record, labels and name say all that a row shows.
+    // Metadata is enough here, too: labels and name of a release record say all that a row shows.
     ("", "v1", "Secret", Metadata),
     // Rows show a name and an age.
     ("", "v1", "ServiceAccount", Metadata),

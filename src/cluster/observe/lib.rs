@@ -1,7 +1,8 @@
-//! Watches what the panes show: the custom resources and the kinds their objects are made of (`observe/kinds.rs`).
-//! Only looks; reconciles have watches of their own in `operator`. Lists come in pages of 500, and each object is told
-//! as it comes, so that the first rows do not wait for the last page; `benches/lists.rs` has the times. Of what belongs to
-//! no custom resource of the project, which is most of a large cluster, only the keys are told (`observe/project_objects.rs`).
+//! Watches what the panes show: the custom resources and the kinds their objects are made of
+//! (`observe/kinds.rs`). Only looks; reconciles have watches of their own in `operator`. Lists come in pages
+//! of 500, and each object is told as it comes, so that the first rows do not wait for the last page;
+//! `benches/lists.rs` has the times. Of what belongs to no custom resource of the project, which is most of a
+//! large cluster, only the keys are told (`observe/project_objects.rs`).
 
 mod follow;
 pub(crate) mod forbidden;
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What somebody pays attention to.
+/// The objects that somebody pays attention to.
 #[derive(Clone)]
 pub(crate) struct Attention {
     /// The object whose whole is shown.
@@ -52,7 +53,7 @@ pub struct Observer {
     events: EventSink,
     /// Changes when the API server answers again.
     awake: watch::Receiver<u64>,
-    /// Whether everything is read whole: the embedded control plane sends nothing over a wire.
+    /// True if everything is read whole: the embedded control plane sends nothing over a wire.
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
     project_objects: ProjectObjects,
@@ -97,8 +98,8 @@ impl Observer {
         self.looked_at.send_replace(object);
     }
 
-    /// Watches custom resources, those that opdev reconciles and those that it only shows, and everything they are commonly
-    /// made of; ends the watches of others.
+    /// Watches custom resources, those that opdev reconciles and those that it only shows, and everything
+    /// they are commonly made of; ends the watches of others.
     pub fn watch(&mut self, reconciled: Vec<Gvk>, shown: Vec<Gvk>) {
         let kinds = [reconciled.clone(), shown].concat();
         self.reconciled.send_replace(reconciled);
@@ -149,12 +150,12 @@ impl Observer {
     }
 }
 
-/// What part of a kind's objects a watch is about.
+/// The part of a kind's objects that a watch is about.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The only namespace; `None` means all.
     namespace: Option<String>,
-    /// Whether it is the watch for objects that live in no namespace, too.
+    /// True if it is the watch for objects that live in no namespace, too.
     first: bool,
 }
 
@@ -207,7 +208,8 @@ impl Watch {
             let epoch = project_objects.epoch();
             let mut pause = Duration::from_secs(5);
             match opdev_client::resource_of(&client, &gvk).await {
-                // Whoever watches the first namespace watches these, until the kind is made again with another scope.
+                // Whoever watches the first namespace watches these, until the kind is made again with
+                // another scope.
                 Ok((_, false)) if !scope.first => pause = ELSEWHERE,
                 Ok((resource, namespaced)) => {
                     let mut kind = Kind {
@@ -223,7 +225,7 @@ impl Watch {
                     };
                     let ended = tokio::select! {
                         ended = kind.follow(known) => ended,
-                        // What waits out a long pause need not.
+                        // A task that waits out a long pause need not.
                         Ok(()) = awake.changed() => {
                             known.distrust();
                             refused.reset();
@@ -247,7 +249,8 @@ impl Watch {
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
-            // The watch ended for good, or the kind is not served: others need not wait for it. Look again in a while.
+            // The watch ended for good, or the kind is not served: others need not wait for it. Look again in
+            // a while.
             project_objects.listed(&gvk, scope.namespace.as_deref());
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -258,7 +261,7 @@ impl Watch {
     }
 }
 
-/// What tells one object of a kind from the others.
+/// The key that tells one object of a kind from the others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Watched {
     namespace: Option<String>,

@@ -1,5 +1,5 @@
-//! What is read of every object that a list or a watch brings: who it is, and what it belongs to. The rest of the text
-//! is passed over; a tree is made of those objects only that somebody needs (`pick`).
+//! The part that is read of every object that a list or a watch brings: its identity, and its owners. The
+//! rest of the text is passed over; a tree is made of those objects only that somebody needs (`pick`).
 
 use opdev_object::meta::Gvk;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(super) struct PartialObject {
     pub(super) metadata: Metadata,
 }
 
-/// What is read of `metadata`.
+/// The part of `metadata` that is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -68,7 +68,7 @@ impl PartialObject {
         self.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
     }
 
-    /// Whether it is Helm's record of a release.
+    /// Returns true if it is Helm's record of a release.
     pub(super) fn is_record(&self, gvk: &Gvk) -> bool {
         gvk.kind == "Secret"
             && self.metadata.labels.as_ref().and_then(|labels| labels.owner.as_deref()) == Some("helm")
@@ -106,7 +106,8 @@ pub(super) struct Line {
     pub(super) object: PartialObject,
 }
 
-/// The objects of a page, or of a line of a watch, whose places are wanted, as trees; the others are passed over.
+/// The objects of a page, or of a line of a watch, whose places are wanted, as trees; the others are passed
+/// over.
 ///
 /// # Errors
 /// Where the text is not JSON.

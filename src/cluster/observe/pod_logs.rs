@@ -1,5 +1,5 @@
-//! Follows the logs of pods for as long as somebody looks at them: what is wanted is a level, told as a whole each time.
-//! Values of the Secrets that a pod uses are masked before a line becomes an event.
+//! Follows the logs of pods for as long as somebody looks at them: what is wanted is a level, told as a whole
+//! each time. Values of the Secrets that a pod uses are masked before a line becomes an event.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,8 +60,8 @@ impl PodLogs {
     }
 }
 
-/// Follows one log until its container has ended. A log that breaks off, because the node rotates it or a connection
-/// is lost, is opened again where it broke off.
+/// Follows one log until its container has ended. A log that breaks off, because the node rotates it or a
+/// connection is lost, is opened again where it broke off.
 async fn follow(client: Client, source: LogSource, events: EventSink) {
     let tell = async |fresh: bool, lines: Vec<PodLine>, ended: Option<String>| {
         let (at, source) = (Timestamp::now(), source.clone());
@@ -76,7 +76,7 @@ async fn follow(client: Client, source: LogSource, events: EventSink) {
         last.opens();
         let opened = pods.log_stream(&source.pod, &params(&source, &last)).await;
         let mut why = match opened {
-            // What the server says of a log is its last word; without an answer there may be one later.
+            // An answer of the server about a log is its last word; without an answer there may be one later.
             Err(error @ kube::Error::Api(_)) if last.at.is_none() => {
                 return tell(false, Vec::new(), Some(mask::text(&refusal(&error), &secrets))).await;
             }
@@ -93,7 +93,7 @@ async fn follow(client: Client, source: LogSource, events: EventSink) {
                         }
                     }
                     pause = FIRST_PAUSE;
-                    // What was told already is worth a word only where the user waits for one.
+                    // A line that was told already is worth a word only where the user waits for one.
                     if !fresh.is_empty() || std::mem::take(&mut waits) {
                         waits = false;
                         tell(false, fresh, None).await;
@@ -138,7 +138,8 @@ struct Last {
     at: Option<Timestamp>,
     /// The lines of that time.
     told: Vec<String>,
-    /// Those of them that come once more, while the log that was opened again has not come to where it broke off.
+    /// Those of them that come once more, while the log that was opened again has not come to where it broke
+    /// off.
     again: Option<Vec<String>>,
 }
 
@@ -173,7 +174,7 @@ impl Last {
     }
 }
 
-/// What became of a container whose log has ended.
+/// The outcome for a container whose log has ended.
 enum Fate {
     /// It runs: the log goes on.
     Runs,

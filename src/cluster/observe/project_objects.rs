@@ -1,6 +1,7 @@
-//! Which objects of a cluster belong to custom resources of the project, directly or through others; all others are
-//! unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a Pod belongs to what its ReplicaSet
-//! belongs to. Pure but for its lock, which is never held while anything waits.
+//! The objects of a cluster that belong to custom resources of the project, directly or through others; all
+//! others are unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a
+//! Pod belongs to what its ReplicaSet belongs to. Pure but for its lock, which is never held while anything
+//! waits.
 
 use super::Watched;
 use super::partial_object::PartialObject;
@@ -13,11 +14,11 @@ use tokio::sync::watch;
 /// How many objects that are gone are remembered as ours.
 const MOST_GONE: usize = 4_096;
 
-/// How long a kind waits for the first list of those that own its objects. Without them each object that belongs to the
-/// project would be asked for one by one.
+/// How long a kind waits for the first list of those that own its objects. Without them each object that
+/// belongs to the project would be asked for one by one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is known of all kinds together. Clones share it.
+/// The known facts about all kinds together. Clones share it.
 #[derive(Clone)]
 pub(super) struct ProjectObjects(Arc<Shared>);
 
@@ -27,7 +28,7 @@ struct Shared {
     changed: watch::Sender<u64>,
 }
 
-/// What is missing of a kind.
+/// The lists of a kind that are missing.
 #[derive(Clone, Debug)]
 struct Unlisted {
     rank: u8,
@@ -51,7 +52,7 @@ struct Inner {
     adopted: BTreeMap<Arc<Gvk>, BTreeSet<Watched>>,
     /// Kinds whose list is not complete yet, by their rank; with the namespaces that are missing.
     unlisted: BTreeMap<Gvk, Unlisted>,
-    /// Whether there has been a custom resource.
+    /// True if there has been a custom resource.
     has_custom_resources: bool,
 }
 
@@ -73,7 +74,8 @@ impl ProjectObjects {
         self.0.changed.subscribe()
     }
 
-    /// The kinds of the project's custom resources, and all that are watched, in these namespaces; none means all.
+    /// The kinds of the project's custom resources, and all that are watched, in these namespaces; none means
+    /// all.
     pub(super) fn set_kinds(&self, customs: &[Gvk], watched: &BTreeSet<Gvk>, namespaces: &[String]) {
         let mut inner = self.lock();
         let known: BTreeSet<&Gvk> = inner.customs.iter().collect();
@@ -110,7 +112,7 @@ impl ProjectObjects {
         }
     }
 
-    /// Whether a custom resource was seen: before that no object needs to be read whole.
+    /// Returns true if a custom resource was seen: before that no object needs to be read whole.
     pub(super) fn has_custom_resources(&self) -> bool {
         self.lock().has_custom_resources
     }
@@ -139,7 +141,7 @@ impl ProjectObjects {
         let _ = tokio::time::timeout(PATIENCE, listed).await;
     }
 
-    /// Whether an object belongs to the project. Unrelated objects are remembered by their owners.
+    /// Returns true if an object belongs to the project. Unrelated objects are remembered by their owners.
     pub(super) fn is_ours(&self, gvk: &Arc<Gvk>, watched: &Watched, partial_object: &PartialObject) -> bool {
         let mut inner = self.lock();
         let is_custom = |group: &str, kind: &str| {

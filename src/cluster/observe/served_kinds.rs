@@ -1,5 +1,6 @@
-//! Which kinds the API server serves, by discovery: in two requests where the server knows the aggregated form, else in
-//! one for each group. Only kinds that can be listed; each in the version that the server prefers.
+//! The kinds that the API server serves, by discovery: in two requests where the server knows the aggregated
+//! form, else in one for each group. Only kinds that can be listed; each in the version that the server
+//! prefers.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;

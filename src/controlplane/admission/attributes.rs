@@ -1,4 +1,4 @@
-//! What admission knows of a request, and what it can ask about the cluster around it.
+//! Facts that admission knows of a request, and questions that it can ask about the cluster around it.
 
 use crate::authorization;
 use crate::contract::View;
@@ -35,7 +35,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) operation: Operation,
     pub(crate) resource: &'a Resource,
     pub(crate) subresource: &'a str,
-    /// Of the object that is asked about: that of the resource, or of the subresource.
+    /// The kind of the object that is asked about: that of the resource, or of the subresource.
     pub(crate) kind: Gvk,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
@@ -50,7 +50,8 @@ pub(crate) trait Cluster: View {
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
     /// An object of one version at another.
     fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
-    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
+    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is
+    /// refused.
     fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, Status>;
     /// The resource that serves a kind.
     fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;
@@ -61,6 +62,6 @@ pub(crate) trait Cluster: View {
         namespace: Option<&str>,
         name: Option<&str>,
     ) -> Result<Vec<Value>, Status>;
-    /// Whether somebody may do something.
+    /// The decision whether somebody may do something.
     fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
 }

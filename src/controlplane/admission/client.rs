@@ -1,5 +1,5 @@
-//! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call. Errors have
-//! the texts of the real server. Never reads what it sends.
+//! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call.
+//! Errors have the texts of the real server. Never reads what it sends.
 
 use super::resolver::{CallFailure, Endpoint, Resolved};
 use super::tls::{self, TlsError};
@@ -105,7 +105,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What went wrong on the way.
+/// The error on the way.
 enum ExchangeError {
     /// Nothing listens there.
     Refused(String),

@@ -1,5 +1,5 @@
-//! Conversion webhooks: objects of a custom resource at another version of its definition. A webhook may change everything
-//! but the identity of an object. Errors have the texts of the real server.
+//! Conversion webhooks: objects of a custom resource at another version of its definition. A webhook may
+//! change everything but the identity of an object. Errors have the texts of the real server.
 
 use super::client;
 use super::dispatch::Dispatcher;

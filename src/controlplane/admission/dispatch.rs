@@ -1,6 +1,6 @@
-//! Calls the policies and webhooks that match a request. Policies come before webhooks. Mutating ones are called one after
-//! another, and once more where their reinvocation policy asks for it. Validating webhooks are called at the same time.
-//! A call blocks until all have answered, so it needs a thread that may block.
+//! Calls the policies and webhooks that match a request. Policies come before webhooks. Mutating ones are
+//! called one after another, and once more where their reinvocation policy asks for it. Validating webhooks
+//! are called at the same time. A call blocks until all have answered, so it needs a thread that may block.
 
 use super::Admission;
 use super::attributes::{Attributes, Cluster};
@@ -29,7 +29,7 @@ pub(crate) struct Dispatcher<'a> {
     pub(crate) cluster: &'a dyn Cluster,
 }
 
-/// Whether webhooks are asked about a resource: never about what configures them or policies.
+/// Returns true if webhooks are asked about a resource: never about what configures them or policies.
 fn asks_hooks(resource: &Resource) -> bool {
     let configuring = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
     resource.group != "admissionregistration.k8s.io" || !configuring.contains(&resource.plural.as_str())
@@ -43,7 +43,8 @@ struct PendingReview {
 }
 
 impl Dispatcher<'_> {
-    /// Has policies and webhooks change an object before it is validated, or agree that one goes; adds their warnings.
+    /// Has policies and webhooks change an object before it is validated, or agree that one goes; adds their
+    /// warnings.
     ///
     /// # Errors
     /// A denial, a webhook that cannot be asked and whose failure counts, or a patch that does not fit.
@@ -57,7 +58,8 @@ impl Dispatcher<'_> {
         let (policies, hooks) = (self.admission.policies(), self.admission.hooks());
         let asks_hooks = asks_hooks(asked.resource);
         let mut rounds = Reinvocations::default();
-        // Those that want to be asked again, and those that have to be since another one has changed the object.
+        // Those that want to be asked again, and those that have to be since another one has changed the
+        // object.
         let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2 {
             let mut changed_any = false;
@@ -214,8 +216,8 @@ impl Dispatcher<'_> {
     }
 }
 
-/// The refusal of a request that has to wait for a webhook on a thread that may not. Clients see it only where a webhook
-/// was configured after the request had begun and nobody made it again.
+/// The refusal of a request that has to wait for a webhook on a thread that may not. Clients see it only
+/// where a webhook was configured after the request had begun and nobody made it again.
 fn must_wait() -> Status {
     Status::new(503, "ServiceUnavailable", client::MUST_WAIT)
 }

@@ -159,7 +159,7 @@ pub(crate) enum UnusableObject {
     Metadata(UnusableMetadata),
 }
 
-/// What is wrong with the labels and annotations of a converted object.
+/// The error of the labels and annotations of a converted object.
 #[derive(Debug)]
 pub(crate) enum UnusableMetadata {
     Missing,

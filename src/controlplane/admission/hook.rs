@@ -33,7 +33,7 @@ pub(super) struct Hook {
     pub(super) versions: Vec<String>,
 }
 
-/// Which requests a webhook, a policy or a binding is about.
+/// The requests that a webhook, a policy or a binding is about.
 #[derive(Debug)]
 pub(super) struct Constraints {
     pub(super) rules: Vec<Rule>,
@@ -47,7 +47,7 @@ pub(super) struct Constraints {
     pub(super) objects: Result<LabelSelector, SelectorError>,
 }
 
-/// Which requests are meant.
+/// The requests that are meant.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
     pub(super) operations: Vec<String>,
@@ -83,7 +83,7 @@ impl Rule {
         rules.as_array().into_iter().flatten().map(Rule::read).collect()
     }
 
-    /// Whether it names the resource, in whatever group or version.
+    /// Returns true if it names the resource, in whatever group or version.
     fn may_concern(&self, plural: &str) -> bool {
         self.resources.iter().any(|item| {
             let resource = item.split('/').next().unwrap_or_default();
@@ -117,7 +117,8 @@ impl Constraints {
         Constraints { rules, excluded, all, ..Constraints::of_hook(constraints) }
     }
 
-    /// Whether any rule names the resource: the same in other groups and versions counts, for those may stand for it.
+    /// Returns true if any rule names the resource: the same in other groups and versions counts, for those
+    /// may stand for it.
     pub(super) fn may_concern(&self, plural: &str) -> bool {
         self.all || self.rules.iter().any(|rule| rule.may_concern(plural))
     }
@@ -156,7 +157,7 @@ impl Hooks {
         Hooks { mutating: read(mutating), validating: read(validating) }
     }
 
-    /// Whether any of them might be asked about objects of the resource.
+    /// Returns true if any of them might be asked about objects of the resource.
     pub(super) fn may_concern(&self, plural: &str) -> bool {
         self.mutating.iter().chain(&self.validating).any(|hook| hook.meant.may_concern(plural))
     }

@@ -45,7 +45,7 @@ impl Rule {
     }
 }
 
-/// Whether any of the rules meets the request: `Some(None)` as it is, `Some(Some(…))` at another version.
+/// The match of a request with any of the rules: `Some(None)` as it is, `Some(Some(…))` at another version.
 fn by_rules(
     rules: &[Rule],
     exact: bool,
@@ -67,7 +67,7 @@ fn labels(object: &Value) -> Option<&Map<String, Value>> {
     object["metadata"]["labels"].as_object()
 }
 
-/// Whether a selector picks an object by its labels.
+/// Returns true if a selector picks an object by its labels.
 pub(super) fn selects(selector: &LabelSelector, object: &Value) -> bool {
     match labels(object) {
         Some(labels) => selector.matches(labels),
@@ -75,7 +75,7 @@ pub(super) fn selects(selector: &LabelSelector, object: &Value) -> bool {
     }
 }
 
-/// Whether the namespace is one of those meant.
+/// The match of the namespace.
 fn by_namespace(
     meant: &Constraints,
     cluster: &dyn Cluster,
@@ -108,7 +108,7 @@ fn by_object(meant: &Constraints, object: Option<&Value>, old: Option<&Value>) -
     Ok(selector.is_empty() || fits(object) || fits(old))
 }
 
-/// Whether a request is meant: `Some(None)` as it is, `Some(Some(…))` at another version.
+/// The match of a request: `Some(None)` as it is, `Some(Some(…))` at another version.
 pub(super) fn meets(
     meant: &Constraints,
     cluster: &dyn Cluster,
@@ -131,7 +131,7 @@ pub(super) fn meets(
     Ok(Some(at))
 }
 
-/// Whether the hook is to be asked, and how it sees the request.
+/// Decides whether the hook is asked, and how it sees the request.
 pub(super) fn concerns(
     hook: &Hook,
     cluster: &dyn Cluster,
@@ -200,7 +200,7 @@ impl Authorizer for Roles<'_> {
     }
 }
 
-/// Whether the hook's conditions are true. An error is a refusal, unless failures are ignored.
+/// The value of the hook's conditions. An error is a refusal, unless failures are ignored.
 fn by_conditions(
     hook: &Hook,
     cluster: &dyn Cluster,

@@ -1,5 +1,6 @@
-//! Admission webhooks and admission policies. This room selects those that match a write, calls them, and applies their
-//! answers. It never decides what an object means and never holds a lock of the store; `registry` decides when to call.
+//! Admission webhooks and admission policies. This room selects those that match a write, calls them, and
+//! applies their answers. It never decides what an object means and never holds a lock of the store;
+//! `registry` decides when to call.
 //!
 //! - `hook` and `matching`: the configured webhooks, and which requests they match.
 //! - `review`: the AdmissionReview that is sent, and the answer that comes back.
@@ -9,7 +10,8 @@
 //! - `policies`: admission policies, which are evaluated here and need no call.
 //! - `convert`: conversion webhooks of custom resources.
 //!
-//! A call blocks its thread until the webhook has answered. It is refused on a thread that may not block (`blocking`).
+//! A call blocks its thread until the webhook has answered. It is refused on a thread that may not block
+//! (`blocking`).
 
 mod attributes;
 mod client;
@@ -44,7 +46,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// The resources whose objects configure webhooks. No webhook is asked about them.
 pub(crate) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
-/// The same of webhooks that only look.
+/// The resource whose objects configure webhooks that only look.
 pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
 /// All webhooks and policies of a plane, as they are configured now.
@@ -68,17 +70,17 @@ impl Admission {
         }
     }
 
-    /// Whether there is any webhook or policy at all: one load, for every write.
+    /// Returns true if there is any webhook or policy at all: one load, for every write.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Whether there is any webhook.
+    /// Returns true if there is any webhook.
     pub(crate) fn any_hooks(&self) -> bool {
         self.any_hooks.load(Ordering::Acquire)
     }
 
-    /// Whether any webhook might be asked about objects of a resource, in whatever group or version.
+    /// Returns true if any webhook might be asked about objects of a resource, in whatever group or version.
     pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.any_hooks() && self.hooks().may_concern(plural)
     }

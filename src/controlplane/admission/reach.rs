@@ -1,5 +1,7 @@
-//! Whether the plane may call a host that is not this machine. Webhooks, conversion webhooks and the services that they name come
-//! from whoever may write objects, also from charts that nobody has read. Only decides; `resolver` asks before each call.
+//! Decides whether the plane may call a host that is not this machine. Webhooks, conversion webhooks and the
+//! services that they name come from whoever may write objects, also from charts that nobody has read. Only
+//! decides;
+//! `resolver` asks before each call.
 
 use super::resolver::{CallFailure, Endpoint, Resolved, is_local};
 use std::fmt;

@@ -1,5 +1,6 @@
-//! Resolves the address of a webhook. A URL is used as it is. A service is resolved to a port of this machine, or to an
-//! endpoint that is not a simulated pod, or to nothing. Only reads objects and opens no connection.
+//! Resolves the address of a webhook. A URL is used as it is. A service is resolved to a port of this
+//! machine, or to an endpoint that is not a simulated pod, or to nothing. Only reads objects and opens no
+//! connection.
 
 use super::reach::{Reach, permitted};
 use crate::contract::View;
@@ -20,11 +21,11 @@ const USUAL_PORT: u16 = 9443;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Webhooks {
-    /// The port on 127.0.0.1 of what serves a service, by `namespace/name`. An annotation `opdev.dev/local-port` on
-    /// the Service says the same.
+    /// The port on 127.0.0.1 of what serves a service, by `namespace/name`. An annotation
+    /// `opdev.dev/local-port` on the Service says the same.
     pub ports: BTreeMap<String, u16>,
-    /// A webhook whose service has only simulated pods counts as one that does not answer, as on a real cluster;
-    /// otherwise it is skipped with a warning.
+    /// A webhook whose service has only simulated pods counts as one that does not answer, as on a real
+    /// cluster; otherwise it is skipped with a warning.
     pub strict: bool,
     /// Decides about calls to other machines; without one all are made.
     pub reach: Option<Reach>,

@@ -1,5 +1,5 @@
-//! AdmissionReviews: what a webhook is asked, and what its answer says. Pure; the texts of wrong answers are those of
-//! the real server.
+//! AdmissionReviews: what a webhook is asked, and what its answer says. Pure; the texts of wrong answers are
+//! those of the real server.
 
 use super::error::{HeadError, UnusableAnswer};
 use super::matching::VersionedRequest;

@@ -1,5 +1,5 @@
-//! Checks writes of roles and bindings for privilege escalation: nobody grants rights that he does not have. Errors have
-//! the texts of the real server.
+//! Checks writes of roles and bindings for privilege escalation: nobody grants rights that he does not have.
+//! Errors have the texts of the real server.
 
 use super::rules::{self, SingleRule};
 use super::{Attributes, Policy, decide, rules_for};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What is granted by a write of a role or a binding.
 pub(crate) struct Grant<'a> {
-    /// Who grants.
+    /// The user who grants.
     pub(crate) user: &'a User,
     /// The namespace it is granted in; empty for the whole cluster.
     pub(crate) namespace: &'a str,
@@ -48,7 +48,7 @@ impl std::fmt::Display for Escalation {
     }
 }
 
-/// Whether it may be granted.
+/// Checks that it may be granted.
 pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), Escalation> {
     if decide(policy, grant.user, &grant.authority).allowed {
         return Ok(());
@@ -68,7 +68,7 @@ pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), 
     })
 }
 
-/// Whether somebody may do everything to every resource and path, as an aggregation rule asks for.
+/// Returns true if somebody may do everything to every resource and path, as an aggregation rule asks for.
 pub(crate) fn full_authority(policy: &dyn Policy, user: &User) -> bool {
     let everything = Attributes { verb: "*".to_owned(), path: Some("*".to_owned()), ..Attributes::default() };
     decide(policy, user, &Attributes::on("*", "*", "*", "", "")).allowed

@@ -1,6 +1,6 @@
-//! Who may do what: decides requests by Roles, ClusterRoles and their bindings, as the RBAC authorizer does.
-//! Pure: sees attributes and a [`Policy`], never a request, a response or the store. Read `rules` for what one rule
-//! matches, `escalation` for who may grant what.
+//! Authorization: decides requests by Roles, ClusterRoles and their bindings, as the RBAC authorizer does.
+//! Pure: sees attributes and a [`Policy`], never a request, a response or the store. Read `rules` for what
+//! one rule matches, `escalation` for who may grant what.
 
 mod escalation;
 mod rules;
@@ -89,9 +89,9 @@ impl Attributes {
 /// An answer, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// Whether it may be done.
+    /// True if it may be done.
     pub(crate) allowed: bool,
-    /// Which binding allows it, or which roles could not be found; empty where there is nothing to say.
+    /// The binding that allows it, or the roles that could not be found; empty where there is nothing to say.
     pub(crate) reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! What one rule matches, whom one subject names, and whether some rules cover another.
+//! Rules and subjects: requests that a rule matches, users that a subject names, rules that cover another.
 
 use super::Attributes;
 use crate::identity::{User, service_account_name};
@@ -16,7 +16,7 @@ pub(super) fn texts<'a>(rule: &'a Value, field: &str) -> Vec<&'a str> {
     rule[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Whether a rule allows it.
+/// Returns true if a rule allows it.
 pub(super) fn allows(rule: &Value, wanted: &Attributes) -> bool {
     let has = |field: &str, value: &str| {
         rule[field].as_array().into_iter().flatten().any(|found| found == ALL || found == value)
@@ -49,7 +49,7 @@ fn url_matches(url: &str, path: &str) -> bool {
     url == ALL || url == path || (url.ends_with('*') && path.starts_with(url.trim_end_matches('*')))
 }
 
-/// Whether a subject of a binding of this namespace (empty: of the cluster) names the user.
+/// Returns true if a subject of a binding of this namespace (empty: of the cluster) names the user.
 pub(super) fn names(subject: &Value, user: &User, namespace: &str) -> bool {
     let text = |field: &str| subject[field].as_str().unwrap_or_default();
     match text("kind") {
@@ -110,7 +110,7 @@ pub(super) fn divided(rule: &Value) -> Vec<SingleRule> {
     out
 }
 
-/// Whether the rule includes all rights of the single one.
+/// Returns true if the rule includes all rights of the single one.
 pub(super) fn covers(held: &Value, wanted: &SingleRule) -> bool {
     let has = |field: &str, value: &str| {
         let found = texts(held, field);

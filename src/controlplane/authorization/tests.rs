@@ -1,4 +1,4 @@
-//! What rules allow, what refusals say, and what may be granted, over roles in memory.
+//! Requests that rules allow, words of refusals, and rights that may be granted, over roles in memory.
 
 use super::*;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! The contract between the controllers and the runner: a controller reads a [`View`] and returns a [`Sync`], a list
-//! of writes. Never carries a write out and never names a single controller.
-//! Read `view` (what a controller sees) and `write` (what it asks for) first.
+//! The contract between the controllers and the runner: a controller reads a [`View`] and returns a [`Sync`],
+//! a list of writes. Never carries a write out and never names a single controller. Read `view` (what a
+//! controller sees) and `write` (what it asks for) first.
 
 #[cfg(test)]
 pub(crate) mod lists;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub use view::{Change, Key, Observed, Readable, ResourceInfo, View};
 pub use write::{Hold, Note, NoteKind, Propagation, Refusal, Sync, Write};
 
-/// Who a controller's writes are attributed to.
+/// The user that a controller's writes are attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Actor {
     /// User name, such as `system:serviceaccount:kube-system:replicaset-controller`.
@@ -40,7 +40,7 @@ pub trait Controller: Send + std::marker::Sync {
         Vec::new()
     }
 
-    /// Which keys a change of some object concerns.
+    /// The keys that a change of some object concerns.
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key>;
 
     /// What has to be written so that the key's object is as it should be. Empty when nothing differs.

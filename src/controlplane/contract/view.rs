@@ -1,5 +1,5 @@
-//! What a controller can see: objects by resource, namespace and name, always the newest state.
-//! Never writes. The registry implements [`View`]; tests implement it in memory.
+//! The view of a controller: objects by resource, namespace and name, always the newest state. Never writes.
+//! The registry implements [`View`]; tests implement it in memory.
 
 use crate::attributes::{Attributes, Lookup};
 use opdev_object::meta;
@@ -19,9 +19,9 @@ pub struct ResourceInfo {
     pub version: String,
     /// Kind of its objects.
     pub kind: String,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
-    /// Whether it can be listed and deleted (reviews and the like cannot).
+    /// True if it can be listed and deleted (reviews and the like cannot).
     pub deletable: bool,
 }
 
@@ -33,8 +33,8 @@ pub trait View {
     /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
-    /// Those objects of a resource of which what is known without reading them is wanted; the others are not read.
-    /// `among` says which are asked about; a view may ask about more.
+    /// Those objects of a resource of which what is known without reading them is wanted; the others are not
+    /// read. `among` says which are asked about; a view may ask about more.
     fn select(
         &self,
         resource: &str,
@@ -55,7 +55,8 @@ pub trait View {
         found.iter().map(|object| Key::of_object(resource, object)).collect()
     }
 
-    /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may show more.
+    /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may
+    /// show more.
     fn each(
         &self,
         resource: &str,
@@ -64,7 +65,7 @@ pub trait View {
         look: &mut dyn FnMut(&Attributes),
     );
 
-    /// What is known of one object without reading it.
+    /// The known facts about one object without reading it.
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes>;
 
     /// Every served resource, custom ones included.
@@ -91,13 +92,13 @@ pub trait View {
         found
     }
 
-    /// The same, without reading the objects.
+    /// Keys of the dependents; their objects are not read.
     fn dependent_keys(&self, uid: &str) -> Vec<Key> {
         self.dependents(uid).iter().map(|(resource, object)| Key::of_object(resource, object)).collect()
     }
 
-    /// Whether an object of this uid was seen to go. The runner remembers the latest of them, so that owners are
-    /// known to be gone even when their kind went with them.
+    /// Returns true if an object of this uid was seen to go. The runner remembers the latest of them, so that
+    /// owners are known to be gone even when their kind went with them.
     fn has_gone(&self, uid: &str) -> bool {
         let _ = uid;
         false
@@ -150,14 +151,15 @@ pub trait Readable: fmt::Debug + Send + Sync {
     /// Its namespace, `""` for cluster-scoped objects, and its name.
     fn place(&self) -> (&str, &str);
 
-    /// What is known of it without reading it.
+    /// The known facts about it without reading it.
     fn attributes(&self) -> &Attributes;
 
     /// Reads it.
     fn tree(&self) -> Arc<Value>;
 }
 
-/// One state of an object in a change. It is read when a controller looks into it: most changes concern no controller.
+/// One state of an object in a change. It is read when a controller looks into it: most changes concern no
+/// controller.
 #[derive(Clone, Debug)]
 pub struct Observed {
     object: Arc<dyn Readable>,
@@ -180,7 +182,7 @@ impl Observed {
         self.object.place().1
     }
 
-    /// What is known of it without reading it.
+    /// The known facts about it without reading it.
     pub fn attributes(&self) -> &Attributes {
         self.object.attributes()
     }
@@ -216,7 +218,7 @@ impl Change {
         self.object().map(|object| Key::new(&self.resource, object.namespace(), object.name()))
     }
 
-    /// Whether the object is gone.
+    /// Returns true if the object is gone.
     pub fn gone(&self) -> bool {
         self.after.is_none()
     }

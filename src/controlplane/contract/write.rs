@@ -1,5 +1,5 @@
-//! What a controller can ask for: writes as data, and notes that become Kubernetes Events.
-//! Never carries them out; the runner does, through the same rules as requests over HTTP.
+//! Requests of a controller: writes as data, and notes that become Kubernetes Events. Never carries them out;
+//! the runner does, through the same rules as requests over HTTP.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub enum Write {
         name: String,
         /// Only the object with this uid.
         uid: Option<String>,
-        /// What happens to dependents; `None` is the resource's default.
+        /// The outcome for dependents; `None` is the resource's default.
         propagation: Option<Propagation>,
         /// Grace period in seconds; 0 removes a pod at once.
         grace: Option<i64>,
@@ -96,7 +96,7 @@ pub enum Write {
     Record(Note),
 }
 
-/// Whether an Event is good news.
+/// The type of an Event: good news or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteKind {
     /// `Normal`
@@ -141,7 +141,7 @@ pub struct Refusal {
     pub reason: String,
     /// Message of the Status.
     pub message: String,
-    /// Whether the namespace is going away, so that trying again is useless.
+    /// True if the namespace is going away, so that trying again is useless.
     pub namespace_terminating: bool,
 }
 
@@ -161,7 +161,7 @@ pub struct Sync {
     pub writes: Vec<Write>,
     /// When to look again without any change.
     pub requeue_after: Option<Duration>,
-    /// Whether the writes have to wait.
+    /// The reason for which the writes have to wait.
     pub hold: Option<Hold>,
 }
 

@@ -1,4 +1,5 @@
-//! The addresses of simulated pods. Several pods may start at once, so what was given to a pod counts before it is written.
+//! The addresses of simulated pods. Several pods may start at once, so what was given to a pod counts before
+//! it is written.
 
 use crate::attributes::{Lookup, PodField};
 use crate::contract::View;
@@ -11,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Addresses(Mutex<HashMap<String, u32>>);
 
 impl Addresses {
-    /// The lowest address of 10.244.0.0/16 that no living pod has or was given. A pod that asks again gets the same one.
+    /// The lowest address of 10.244.0.0/16 that no living pod has or was given. A pod that asks again gets
+    /// the same one.
     pub(super) fn give(&self, view: &dyn View, uid: &str) -> String {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken: BTreeSet<u32> = BTreeSet::new();

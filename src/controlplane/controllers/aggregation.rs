@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// See the module.
 #[derive(Default)]
 pub(crate) struct ClusterRoleAggregation {
-    /// The names of the roles with an `aggregationRule`. To read all roles for each change of one takes too long: a start
-    /// makes seventy roles.
+    /// The names of the roles with an `aggregationRule`. To read all roles for each change of one takes too
+    /// long: a start makes seventy roles.
     aggregated: Mutex<BTreeSet<String>>,
 }
 

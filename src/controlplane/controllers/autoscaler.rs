@@ -1,5 +1,6 @@
-//! HorizontalPodAutoscalers on a cluster without metrics: the target is kept within its bounds, and the conditions say
-//! what is missing, in upstream's words. Never computes a number from load: simulated pods have none.
+//! HorizontalPodAutoscalers on a cluster without metrics: the target is kept within its bounds, and the
+//! conditions say what is missing, in upstream's words. Never computes a number from load: simulated pods
+//! have none.
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, int, list, name, stamp, text, with_status};

@@ -10,12 +10,12 @@ pub(crate) fn find<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a
     status.get("conditions")?.as_array()?.iter().find(|condition| text(condition, "/type") == kind)
 }
 
-/// Whether the condition of a type has this status.
+/// Returns true if the condition of a type has this status.
 pub(crate) fn is(status: &Map<String, Value>, kind: &str, value: &str) -> bool {
     find(status, kind).is_some_and(|condition| text(condition, "/status") == value)
 }
 
-/// Whether an object's condition is `True`.
+/// Returns true if an object's condition is `True`.
 pub(crate) fn is_true(object: &Value, kind: &str) -> bool {
     super::fields::list(object, "/status/conditions")
         .iter()

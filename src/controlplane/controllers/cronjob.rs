@@ -1,5 +1,5 @@
-//! CronJobs: a Job at each time of the schedule, as many at once as the policy allows, the oldest ended ones removed.
-//! The rules are those of upstream's controller (v2); `crate::schedule` says when.
+//! CronJobs: a Job at each time of the schedule, as many at once as the policy allows, the oldest ended ones
+//! removed. The rules are those of upstream's controller (v2); `crate::schedule` says when.
 
 use super::conditions;
 use super::fields::{

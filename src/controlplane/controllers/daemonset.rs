@@ -155,7 +155,7 @@ fn tolerations(pod: &Value) -> Vec<Value> {
     all
 }
 
-/// Whether a pod of the set belongs on the node, and whether one that is there may stay.
+/// Two answers: a pod of the set belongs on the node, and a pod that is there may stay.
 fn wants(set: &Value, node: &Value) -> (bool, bool) {
     let pod = new_pod(set, name(node), "");
     let selected = scheduler::selects(&pod, node);

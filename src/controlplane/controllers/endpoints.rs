@@ -70,8 +70,9 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
     }
 }
 
-/// Whether a change of a pod may show in an endpoint: most changes, such as a condition or a count of restarts, do not.
-/// Kubernetes' own controllers leave such changes out, too; this compares more fields than they do, all that endpoints are made of.
+/// Returns true if a change of a pod may show in an endpoint: most changes, such as a condition or a count of
+/// restarts, do not. Kubernetes' own controllers leave such changes out, too; this compares more fields than
+/// they do, all that endpoints are made of.
 fn changes_endpoints(before: &Value, after: &Value) -> bool {
     let ready = |pod: &Value| {
         let conditions = list(pod, "/status/conditions").iter();

@@ -1,6 +1,6 @@
-//! The work of all controllers: changes become keys, keys become syncs, syncs become writes. `lanes` has their queues.
-//! Deterministic: time is handed in, nothing sleeps. Any number of threads may work at once; no lock is held while
-//! something is written. `runner` gives it a clock and a store.
+//! The work of all controllers: changes become keys, keys become syncs, syncs become writes. `lanes` has
+//! their queues. Deterministic: time is handed in, nothing sleeps. Any number of threads may work at once; no
+//! lock is held while something is written. `runner` gives it a clock and a store.
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
@@ -44,7 +44,7 @@ impl State {
         self.lanes.remind(job, elapsed + delay.min(Duration::from_secs(60)));
     }
 
-    /// Whether the writes of this sync still have to wait.
+    /// Returns true if the writes of this sync still have to wait.
     fn held(&mut self, job: &Job, sync: &Sync, elapsed: Duration) -> bool {
         let Some(hold) = &sync.hold else {
             self.holds.remove(job);
@@ -239,8 +239,8 @@ impl Engine {
         self.state().lanes.next_deadline()
     }
 
-    /// Something to do, for `perform`: of a controller that has fewer than `at_once` jobs under way. The controllers
-    /// take turns.
+    /// Something to do, for `perform`: of a controller that has fewer than `at_once` jobs under way. The
+    /// controllers take turns.
     pub fn take(&self, elapsed: Duration, at_once: usize) -> Option<Job> {
         self.state().lanes.take(elapsed, at_once)
     }
@@ -250,8 +250,8 @@ impl Engine {
         format!("controller {}: {}", self.controllers[job.0].name(), job.1)
     }
 
-    /// Does one job that was taken. One that panics is tried again later like one that fails, and keeps no other from
-    /// its turn.
+    /// Does one job that was taken. One that panics is tried again later like one that fails, and keeps no
+    /// other from its turn.
     pub fn perform(&self, plane: &dyn Plane, job: &Job, time: Time<'_>) {
         let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt(plane, job, time)));
         let mut state = self.state();

@@ -1,6 +1,6 @@
-//! Events live for an hour after they were written last, as on a real API server. Their own times do not count: a client
-//! may set them as it likes. All of them are looked at together, at most twice a minute: there may be very many.
-//! Never touches anything else, and reads no Event.
+//! Events live for an hour after they were written last, as on a real API server. Their own times do not
+//! count: a client may set them as it likes. All of them are looked at together, at most twice a minute:
+//! there may be very many. Never touches anything else, and reads no Event.
 
 use crate::attributes::{Attributes, Lookup, RecordField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct EventExpiry {
-    /// Whether a look at all of them is planned.
+    /// True if a look at all of them is planned.
     planned: AtomicBool,
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
     to.as_second() - from.as_second()
 }
 
-/// Whether the object is being deleted.
+/// Returns true if the object is being deleted.
 pub(crate) fn deleting(object: &Value) -> bool {
     meta::deletion_timestamp(object).is_some()
 }
@@ -144,7 +144,7 @@ pub(crate) fn controller_reference(owner: &Value) -> Value {
     })
 }
 
-/// Whether two values are equal when nulls count as absent.
+/// Returns true if two values are equal when nulls count as absent.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

@@ -122,12 +122,13 @@ fn locate(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> O
     Some(Key::new(&info.resource, namespace, &owner.name))
 }
 
-/// What is known of an object without reading it.
+/// The known facts about an object without reading it.
 fn known(view: &dyn View, key: &Key) -> Option<Attributes> {
     view.attributes(&key.resource, key.namespace.as_deref(), &key.name)
 }
 
-/// Whether all owners are there, so that the object stays as it is. Told without reading the object: of nearly all that is so.
+/// Returns true if all owners are there, so that the object stays as it is. Told without reading the object:
+/// of nearly all that is so.
 fn stays(view: &dyn View, key: &Key) -> bool {
     let solid =
         |owner: &OwnerReference| matches!(classify(view, key.namespace.as_deref(), owner), Owner::Solid);
@@ -155,7 +156,7 @@ fn classify(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) ->
     }
 }
 
-/// Whether an owner of that uid lives in some other namespace: the mistake people make.
+/// Returns true if an owner of that uid lives in some other namespace: the mistake people make.
 fn lives_elsewhere(view: &dyn View, owner: &OwnerReference) -> bool {
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     let Some(info) = view.resource_of(&gvk.group, &gvk.kind).filter(|info| info.namespaced) else {

@@ -1,5 +1,5 @@
-//! Jobs: pods until enough have succeeded or too many have failed, counted through a finalizer so that none is lost.
-//! Never restarts containers; the kubelet does.
+//! Jobs: pods until enough have succeeded or too many have failed, counted through a finalizer so that none
+//! is lost. Never restarts containers; the kubelet does.
 
 use super::conditions::{self, NewCondition};
 use super::fields::{
@@ -130,7 +130,7 @@ fn index_of(pod: &Value) -> Option<i64> {
     meta::annotation(pod, INDEX)?.parse().ok()
 }
 
-/// Whether a Job is over, well or not.
+/// Returns true if a Job is over, well or not.
 fn over(status: &Map<String, Value>) -> bool {
     conditions::is(status, "Complete", "True") || conditions::is(status, "Failed", "True")
 }
@@ -203,7 +203,7 @@ impl JobSync<'_> {
         self.status.get(field).and_then(Value::as_i64).unwrap_or(0)
     }
 
-    /// Adds pods that have ended since the last pass to the status, and gives them for letting go.
+    /// Adds pods that have ended since the last sync to the status, and gives them for letting go.
     fn count_ended(&mut self) -> Vec<Arc<Value>> {
         let ended: Vec<_> =
             self.pods.iter().filter(|pod| pods::finished(pod) && tracked(pod)).cloned().collect();

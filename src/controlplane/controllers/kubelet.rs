@@ -1,5 +1,5 @@
-//! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
-//! Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
+//! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real
+//! one. Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
 
 use super::addresses::Addresses;
 use super::conditions::{self, NewCondition};
@@ -248,7 +248,7 @@ fn name_of(container: &Value) -> &str {
     text(container, "/name")
 }
 
-/// What is said of a container, by its name.
+/// The words about a container, by its name.
 fn status_of<'a>(statuses: &'a [Value], container: &Value) -> Option<&'a Value> {
     statuses.iter().find(|status| name_of(status) == name_of(container))
 }
@@ -257,7 +257,8 @@ fn is_running(status: &Value) -> bool {
     status.pointer("/state/running").is_some()
 }
 
-/// The containers that run with another image than the pod names by now: of a pod's containers, only the image may change.
+/// The containers that run with another image than the pod names by now: of a pod's containers, only the
+/// image may change.
 fn changed_containers(pod: &Value) -> impl Iterator<Item = &Value> {
     let statuses = list(pod, "/status/containerStatuses");
     list(pod, "/spec/containers").iter().filter(|container| {
@@ -288,7 +289,8 @@ fn out_of_time() -> Value {
     })
 }
 
-/// What becomes of a pod whose containers have changed: those begin anew, whatever the pod's restart policy says.
+/// The outcome for a pod whose containers have changed: those begin anew, whatever the pod's restart policy
+/// says.
 fn restarted() -> Value {
     let says = |kind: &str| {
         json!({"type": kind, "status": "False", "reason": "ContainersNotReady",
@@ -333,7 +335,7 @@ fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
 }
 
-/// Whether the next container may begin: this one has ended well, or is a sidecar that runs.
+/// Returns true if the next container may begin: this one has ended well, or is a sidecar that runs.
 fn init_done(container: &Value, status: Option<&Value>) -> bool {
     status.is_some_and(|status| match is_sidecar(container) {
         true => flag(status, "/started"),

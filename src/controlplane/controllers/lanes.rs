@@ -1,6 +1,6 @@
-//! The work queues of the controllers. Each controller has its own, so that a busy or waiting controller never delays
-//! another one. One worker at a time works on a key; changes that arrive meanwhile are handled afterwards.
-//! Deterministic: the time is passed in. Never knows what a controller does with a key.
+//! The work queues of the controllers. Each controller has its own, so that a busy or waiting controller
+//! never delays another one. One worker at a time works on a key; changes that arrive meanwhile are handled
+//! afterwards. Deterministic: the time is passed in. Never knows what a controller does with a key.
 
 use crate::contract::Key;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -82,8 +82,8 @@ impl Lanes {
         }
     }
 
-    /// The next job of the controller whose turn it is, of those that have one and fewer than `at_once` under way.
-    /// The worker has to call `done` afterwards.
+    /// The next job of the controller whose turn it is, of those that have one and fewer than `at_once` under
+    /// way. The worker has to call `done` afterwards.
     pub(super) fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
         self.ring(elapsed);
         let count = self.lanes.len();

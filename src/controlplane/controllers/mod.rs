@@ -72,7 +72,7 @@ impl Default for Settings {
     }
 }
 
-/// Which controllers run.
+/// The controllers that run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
     /// All of them, with a simulated node that runs pods.

@@ -1,5 +1,5 @@
-//! Claiming: which objects a controller manages, adopting orphans that match and releasing those that no longer do.
-//! Never creates or deletes.
+//! Claiming: which objects a controller manages, adopting orphans that match and releasing those that no
+//! longer do. Never creates or deletes.
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
@@ -76,7 +76,8 @@ pub(crate) fn owner_keys(view: &dyn View, change: &Change, kind: &str, resource:
     owner_keys_by(view, change, kind, resource, &|owner| Selector::parse(owner.pointer("/spec/selector")))
 }
 
-/// The same of owners that say what they select in a way of their own.
+/// Keys of the owners of a changed object, for owners that say in a way of their own which objects they
+/// select.
 pub(crate) fn owner_keys_by(
     view: &dyn View,
     change: &Change,

@@ -18,7 +18,7 @@ pub(crate) fn phase(pod: &Value) -> &str {
     }
 }
 
-/// Whether it has ended, well or not.
+/// Returns true if it has ended, well or not.
 pub(crate) fn finished(pod: &Value) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
@@ -28,7 +28,7 @@ pub(crate) fn active(pod: &Value) -> bool {
     !finished(pod) && !deleting(pod)
 }
 
-/// Whether the Ready condition is true.
+/// Returns true if the Ready condition is true.
 pub(crate) fn ready(pod: &Value) -> bool {
     conditions::is_true(pod, "Ready")
 }

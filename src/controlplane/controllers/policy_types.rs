@@ -1,4 +1,4 @@
-//! What is wrong with the expressions of a ValidatingAdmissionPolicy where they are about the kinds that it matches:
+//! Errors of the expressions of a ValidatingAdmissionPolicy where they are about the kinds that it matches:
 //! `status.typeChecking`. Wildcards and subresources are not looked at, and of many kinds the first ten.
 //! Never keeps a policy from its work: expressions that the check warns of are in force all the same.
 

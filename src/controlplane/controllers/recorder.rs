@@ -1,5 +1,5 @@
-//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them and combining similar ones, as
-//! client-go's correlator does. Never decides what is worth saying.
+//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them and combining similar
+//! ones, as client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
 use crate::contract::{Note, View, Write};
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Whether too many different messages of this reason have come already.
+    /// Returns true if too many different messages of this reason have come already.
     fn too_many(&mut self, kin: &str, message: &str, now: Timestamp) -> bool {
         if self.similar.len() >= REMEMBERED {
             self.similar.clear();

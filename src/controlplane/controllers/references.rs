@@ -1,5 +1,7 @@
-//! What a pod needs before a kubelet starts it: the ConfigMaps and Secrets that its volumes and containers name, and its
-//! ServiceAccount, with the kubelet's words where one is not there. Never writes anything; `kubelet` asks where pods are to be that strict.
+//! Objects that a pod needs before a kubelet starts it: the ConfigMaps and Secrets that its volumes and
+//! containers name, and its ServiceAccount, with the kubelet's words where one is not there. Never writes
+//! anything;
+//! `kubelet` asks where pods are to be that strict.
 
 use super::fields::{flag, list, text};
 use crate::contract::View;

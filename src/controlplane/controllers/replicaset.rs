@@ -1,5 +1,6 @@
-//! ReplicaSets and ReplicationControllers: as many pods as asked for, the right ones first to go, and a truthful status.
-//! They differ in their names and in how they select. Never rolls anything out; `deployment` does.
+//! ReplicaSets and ReplicationControllers: as many pods as asked for, the right ones first to go, and a
+//! truthful status. They differ in their names and in how they select. Never rolls anything out; `deployment`
+//! does.
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, int, map, put_count, stamp, text, time, uid};
@@ -20,7 +21,7 @@ use std::time::Duration;
 /// `group/plural` of ReplicaSets.
 pub(crate) const RESOURCE: &str = "apps/replicasets";
 
-/// Most pods made or removed in one pass.
+/// Most pods made or removed in one sync.
 const BURST: usize = 500;
 
 /// A kind that keeps a number of pods.
@@ -117,7 +118,8 @@ impl Workload for ReplicaSets {
         let owned = claim(view, set, self.kind().dependents, &selector).owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
         let mut status = self.status(set, &owned, &active, now);
-        // The first refusal stays, as in Kubernetes: each one names another pod, and to report it would wake this controller.
+        // The first refusal stays, as in Kubernetes: each one names another pod, and to report it would wake
+        // this controller.
         if conditions::find(&status, "ReplicaFailure").is_none() {
             conditions::set(
                 &mut status,
@@ -183,8 +185,8 @@ fn related_per_node(view: &dyn View, resource: &str, set: &Value) -> BTreeMap<St
     per_node
 }
 
-/// Pods in upstream's order of removal: unassigned, then pending, then not ready, then cheap by annotation, then on
-/// crowded nodes, then ready for a shorter time, then often restarted, then young.
+/// Pods in upstream's order of removal: unassigned, then pending, then not ready, then cheap by annotation,
+/// then on crowded nodes, then ready for a shorter time, then often restarted, then young.
 pub(crate) fn first_to_go(
     active: &[Arc<Value>],
     related: &BTreeMap<String, usize>,

@@ -1,6 +1,6 @@
-//! Runs the controllers on a registry: its changes in, their writes out, a clock for the timers, a graceful stop.
-//! Never decides anything; `engine` does the work and the controllers do the thinking.
-//! While there are webhooks a job may have to wait for one: then jobs run on threads that may block, several of each
+//! Runs the controllers on a registry: its changes in, their writes out, a clock for the timers, a graceful
+//! stop. Never decides anything; `engine` does the work and the controllers do the thinking. While there are
+//! webhooks a job may have to wait for one: then jobs run on threads that may block, several of each
 //! controller at once, so that a webhook that does not answer holds up only those that have to ask it.
 
 use super::engine::{Engine, Plane};
@@ -21,7 +21,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// After this many jobs in a row other tasks get a turn: passes of the operator, mostly, for which somebody waits.
+/// After this many jobs in a row other tasks get a turn: passes of the operator, mostly, for which somebody
+/// waits.
 const TURN: u32 = 4;
 /// Jobs of one controller that may wait for webhooks at once, as upstream's controllers have workers.
 const AT_ONCE: usize = 5;
@@ -93,14 +94,14 @@ const SOON: Duration = Duration::from_secs(2);
 /// How far the controllers have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// Whether there has been nothing left to do at least once.
+    /// True if there has been nothing left to do at least once.
     pub reached: bool,
     /// The revision that all of them have seen with nothing left to do now or soon.
     pub revision: Option<u64>,
 }
 
-/// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` says once there has been
-/// nothing left to do, and whether that is so now.
+/// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` says once
+/// there has been nothing left to do, and whether that is so now.
 pub async fn run(
     registry: Arc<Registry>,
     controllers: Vec<Box<dyn Controller>>,

@@ -190,7 +190,7 @@ impl From<Apart> for Unfit {
 }
 
 impl Unfit {
-    /// Whether the node would fit if pods went away.
+    /// Returns true if the node would fit if pods went away.
     fn is_full(self) -> bool {
         match self {
             Unfit::TooManyPods | Unfit::Insufficient(_) => true,
@@ -347,7 +347,7 @@ pub(crate) fn unschedulable_taint() -> Value {
     json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
 }
 
-/// Whether a pod tolerates a taint.
+/// Returns true if a pod tolerates a taint.
 pub(crate) fn tolerates(pod: &Value, taint: &Value) -> bool {
     list(pod, "/spec/tolerations").iter().any(|toleration| {
         let effect = text(toleration, "/effect");

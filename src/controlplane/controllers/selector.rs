@@ -1,5 +1,6 @@
-//! Selectors as controllers meet them: of workloads, as the plain map of a Service, as terms of node affinity.
-//! Never parses the text form of requests; `opdev_object::selector` does that and the matching of labels.
+//! Selectors as controllers meet them: of workloads, as the plain map of a Service, as terms of node
+//! affinity. Never parses the text form of requests; `opdev_object::selector` does that and the matching of
+//! labels.
 
 use super::fields::{list, map, text};
 use crate::attributes::{Attributes, Lookup};
@@ -23,7 +24,7 @@ impl Selector {
             .unwrap_or_else(|| Selector(LabelSelector::from_json(&Value::Null).unwrap_or_default()))
     }
 
-    /// Whether it selects everything.
+    /// Returns true if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -33,12 +34,12 @@ impl Selector {
         Lookup::selected_by(&self.0)
     }
 
-    /// Whether the labels match of an object that is not read.
+    /// Returns true if the labels match of an object that is not read.
     pub(crate) fn selects(&self, known: &Attributes) -> bool {
         self.0.matches(known.labels())
     }
 
-    /// Whether an object's labels match.
+    /// Returns true if an object's labels match.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         match map(object, "/metadata/labels") {
             Some(labels) => self.0.matches(labels),

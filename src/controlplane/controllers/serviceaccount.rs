@@ -1,5 +1,5 @@
-//! What every namespace has: the `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`.
-//! Never touches a namespace that is going away.
+//! Objects that every namespace has: the `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`. Never
+//! touches a namespace that is going away.
 
 use super::fields::{deleting, map, put, text};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};

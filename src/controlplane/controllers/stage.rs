@@ -1,5 +1,6 @@
 //! A pod's life as data: when a stage applies, after which delay, and what it makes of the pod.
-//! The shape of KWOK's Stage with `next.status` in place of a text template. Never applies anything; `kubelet` does.
+//! The shape of KWOK's Stage with `next.status` in place of a text template. Never applies anything;
+//! `kubelet` does.
 
 use super::fields::{self, count, list, map, text};
 use super::selector::Selector;
@@ -37,16 +38,16 @@ pub enum StageError {
     Yaml(yaml::Error),
     /// One of them is wrong.
     Stage {
-        /// Which document of the stream, from 1.
+        /// The document of the stream, from 1.
         number: usize,
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Its error.
         problem: StageProblem,
     },
 }
 
-/// What is wrong with a stage.
+/// The error of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageProblem {
     /// The document is of another kind.
@@ -55,14 +56,14 @@ pub enum StageProblem {
     ResourceKind(String),
     /// An expression of its selector has an unknown operator.
     Operator {
-        /// Which expression, from 0.
+        /// The expression, from 0.
         at: usize,
         /// The operator.
         operator: String,
     },
     /// The key of an expression of its selector cannot be parsed.
     Query {
-        /// Which expression, from 0.
+        /// The expression, from 0.
         at: usize,
         /// Why.
         error: QueryError,
@@ -245,7 +246,8 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A path into an object, in the part of jq that stages need: `.a.b`, `["key"]`, `[]`, `| select(.a == "b") |`.
+/// A path into an object, in the part of jq that stages need: `.a.b`, `["key"]`, `[]`, `| select(.a == "b")
+/// |`.
 #[derive(Clone, Debug, PartialEq)]
 struct Query(Vec<Step>);
 

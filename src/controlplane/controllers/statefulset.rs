@@ -164,14 +164,15 @@ impl StatefulSetSync<'_> {
         status
     }
 
-    /// Makes what is missing, removes what is too much, replaces what is old; one pod at a time unless Parallel.
+    /// Makes what is missing, removes what is too much, replaces what is old; one pod at a time unless
+    /// Parallel.
     fn step(&mut self) {
         if self.fill() && self.shrink() && text(self.set, "/spec/updateStrategy/type") != "OnDelete" {
             self.update();
         }
     }
 
-    /// False when the pass has to end here.
+    /// False when the sync has to end here.
     fn fill(&mut self) -> bool {
         let monotonic = self.monotonic();
         for (ordinal, pod) in self.replicas.clone() {
@@ -286,12 +287,12 @@ impl StatefulSetSync<'_> {
         self.sync.writes.push(pods::note(self.set, NoteKind::Normal, "SuccessfulDelete", &message));
     }
 
-    /// Which revision a new pod of that ordinal gets, with its template.
+    /// The revision that a new pod of that ordinal gets, with its template.
     fn template_for(&self, ordinal: i64) -> (String, Value) {
         let start = count(self.set, "/spec/ordinals/start");
         let strategy = self.set.pointer("/spec/updateStrategy").unwrap_or(&Value::Null);
-        // How many pods are at the old revision says nothing where there is a partition, not even one of zero: a pod
-        // that was deleted to be updated would come back as it was.
+        // How many pods are at the old revision says nothing where there is a partition, not even one of
+        // zero: a pod that was deleted to be updated would come back as it was.
         let keeps = match strategy["rollingUpdate"].is_object() {
             true => ordinal < start + count(strategy, "/rollingUpdate/partition"),
             false => {

@@ -1,6 +1,5 @@
-//! PersistentVolumeClaims: a simulated provisioner binds them. A claim in use is kept until its pods are gone, a volume
-//! until its claim is.
-//! Never stores anything.
+//! PersistentVolumeClaims: a simulated provisioner binds them. A claim in use is kept until its pods are
+//! gone, a volume until its claim is. Never stores anything.
 
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::quantity;

@@ -1,5 +1,6 @@
-//! The skeleton of the controllers of workloads: which changes concern an object, what it owns by its selector, and that it
-//! is read before it is synced. What differs between workloads is in their `Workload`. To add a workload, implement it.
+//! The skeleton of the controllers of workloads: which changes concern an object, what it owns by its
+//! selector, and that it is read before it is synced. What differs between workloads is in their `Workload`.
+//! To add a workload, implement it.
 
 use super::fields::{self, with_status};
 use super::owners::{Claim, claim, owner_keys_by};

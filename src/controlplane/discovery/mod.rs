@@ -73,7 +73,8 @@ struct Cache {
 }
 
 impl Discovery {
-    /// Answers `/api`, `/apis` and what is below, down to a group's version. `None`: no such group or version.
+    /// Answers `/api`, `/apis` and what is below, down to a group's version. `None`: no such group or
+    /// version.
     pub(crate) fn answer(
         &self,
         served: &Served,

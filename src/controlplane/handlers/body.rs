@@ -23,7 +23,7 @@ pub(crate) struct Read {
     pub(crate) twice: bool,
 }
 
-/// Whether the body is YAML.
+/// Returns true if the body is YAML.
 pub(crate) fn is_yaml(headers: &HeaderMap) -> bool {
     ["application/yaml", "text/yaml", "application/x-yaml"].contains(&media_type(headers))
 }

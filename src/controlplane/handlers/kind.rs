@@ -1,5 +1,6 @@
-//! Whether a body is of the path's kind and version, in the words of the real server: of a create or an update, of
-//! what a patch made, of an applied configuration. Never looks further than `apiVersion` and `kind`.
+//! Checks that a body is of the path's kind and version, in the words of the real server: of a create or an
+//! update, of what a patch made, of an applied configuration. Never looks further than `apiVersion` and
+//! `kind`.
 
 use crate::error::{Cause, Status};
 use crate::protobuf;
@@ -13,7 +14,7 @@ use serde_json::Value;
 /// How much of a body is shown where nothing of it could be read, in bytes.
 const SHOWN: usize = 30;
 
-/// What is wrong with the kind of a body or of a patched object.
+/// The error of the kind of a body or of a patched object.
 enum Wrong {
     /// Kind or version are no texts, or a custom resource has no kind.
     Unreadable(String),
@@ -127,7 +128,7 @@ fn shown(body: &[u8]) -> String {
     }
 }
 
-/// Whether an object says that it is of the resource's kind and version, as nearly all do.
+/// Returns true if an object says that it is of the resource's kind and version, as nearly all do.
 fn is_of(resource: &Resource, object: &Value) -> bool {
     object["kind"] == resource.kind.as_str() && object["apiVersion"] == resource.api_version()
 }
@@ -213,7 +214,7 @@ pub(crate) fn of_applied(resource: &Resource, applied: &Value) -> Result<(), Sta
     Err(other_type(applied))
 }
 
-/// The same of an applied Scale.
+/// Refuses an applied Scale of another kind.
 pub(crate) fn of_applied_scale(applied: &Value) -> Result<(), Status> {
     let fits = applied["apiVersion"] == "autoscaling/v1" && applied["kind"] == "Scale";
     if fits { Ok(()) } else { Err(other_type(applied)) }

@@ -66,7 +66,8 @@ impl Api {
         &self.registry
     }
 
-    /// Whether a path names a resource: `/api/<version>/…` or `/apis/<group>/<version>/…` and something behind.
+    /// Returns true if a path names a resource: `/api/<version>/…` or `/apis/<group>/<version>/…` and
+    /// something behind.
     pub fn serves(path: &str) -> bool {
         let mut parts = path.trim_matches('/').split('/');
         let fixed = match parts.next() {
@@ -193,7 +194,7 @@ impl Api {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AheadOfDisk;
 
-/// Whether nothing limits how long an answer takes.
+/// Returns true if nothing limits how long an answer takes.
 fn runs_long(target: &Target, query: &Query) -> bool {
     let stream = |sub: &str| ["attach", "exec", "log", "portforward", "proxy"].contains(&sub);
     target.watch || query.flag("watch") == Some(true) || target.subresource.as_deref().is_some_and(stream)

@@ -75,8 +75,8 @@ fn propagation(text: &str) -> Option<Propagation> {
     })
 }
 
-/// The options of a delete, and whether it is a dry run: all of them from the body where there is one, as the real
-/// server does, else from the query.
+/// The options of a delete, and whether it is a dry run: all of them from the body where there is one, as the
+/// real server does, else from the query.
 pub(crate) fn delete(query: &Query, body: Option<&Value>) -> Result<(DeleteOptions, bool), Status> {
     let mut causes = Vec::new();
     let mut options = DeleteOptions::default();

@@ -58,7 +58,7 @@ fn nameless(name: &str) -> Status {
     ))
 }
 
-/// The same where it was read as a kind without any fields.
+/// The 400 of an object without a name that was read as a kind without any fields.
 fn unnamed(ctx: &mut Context, object: &Value, name: &str) -> Status {
     let fields = object.as_object().into_iter().flatten().map(|(field, _)| field.as_str());
     let unknown: Vec<String> = fields
@@ -248,7 +248,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether a change may look at the managed fields of an object, or write them.
+/// Returns true if a change may look at the managed fields of an object, or write them.
 fn concerns_managers(kind: Kind, change: &Value) -> bool {
     if kind != Kind::Json {
         return change["metadata"].get("managedFields").is_some();

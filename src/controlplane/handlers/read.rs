@@ -190,14 +190,14 @@ pub(crate) fn list(
     Ok(shape.list(meta, &items))
 }
 
-/// Whether an object comes after the place a page ended at.
+/// Returns true if an object comes after the place a page ended at.
 fn later(key: &Key, after: &str, with_namespace: bool) -> bool {
     let namespace = if with_namespace { &*key.namespace } else { "" };
     (namespace, &*key.name) > after.split_once('/').filter(|_| with_namespace).unwrap_or(("", after))
 }
 
-/// The objects to choose from, at the revision the request wants: as few of the newest as can be found without looking at
-/// each.
+/// The objects to choose from, at the revision the request wants: as few of the newest as can be found
+/// without looking at each.
 fn state(
     shape: &Shape,
     namespace: Option<&str>,

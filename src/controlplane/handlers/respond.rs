@@ -108,7 +108,8 @@ impl Shape {
         encoded(StatusCode::OK, &text, self.agreed.encoding)
     }
 
-    /// A list in JSON, whatever it holds of its objects: whole where they are short, and otherwise in parts, each made when the client takes it.
+    /// A list in JSON, whatever it holds of its objects: whole where they are short, and otherwise in parts,
+    /// each made when the client takes it.
     fn list_text(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let parts = Parts::new(self, meta, items);
         let size: usize = items.iter().map(|object| object.size()).sum();

@@ -21,7 +21,7 @@ const HOUR: i64 = 3600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 
-/// Whether creating this resource asks a question.
+/// Returns true if creating this resource asks a question.
 pub(crate) fn is_review(group: &str, plural: &str) -> bool {
     matches!(group, AUTHORIZATION | AUTHENTICATION) && plural.ends_with("reviews")
 }
@@ -72,7 +72,7 @@ impl Call<'_> {
         }))
     }
 
-    /// Whether somebody may do something; `who` unless the review itself names him.
+    /// The decision whether somebody may do something; `who` unless the review itself names him.
     fn access(&self, review: &Value, who: Option<&User>) -> Result<Value, Status> {
         let spec = &review["spec"];
         let causes = self.unfit(spec, who.is_none());
@@ -120,7 +120,7 @@ impl Call<'_> {
         Ok(status)
     }
 
-    /// What is wrong with the question.
+    /// Errors of the question.
     fn unfit(&self, spec: &Value, about_somebody: bool) -> Vec<Cause> {
         let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
         let local = self.resource().namespaced;
@@ -158,7 +158,7 @@ impl Call<'_> {
         causes
     }
 
-    /// Who a token is for.
+    /// The user that a token is for.
     fn token_review(&self, spec: &Value) -> Result<Value, Status> {
         let token = spec["token"].as_str().unwrap_or_default();
         if token.is_empty() {

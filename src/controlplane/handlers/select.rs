@@ -63,7 +63,7 @@ impl Selection {
         Ok(Selection { labels, fields })
     }
 
-    /// Whether everything is selected.
+    /// Returns true if everything is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
@@ -83,7 +83,7 @@ impl Selection {
         self.fields.exact("metadata.namespace")
     }
 
-    /// Whether a stored object is selected; it is read only where what is known of it does not tell.
+    /// Returns true if a stored object is selected; it is read only where what is known of it does not tell.
     pub(crate) fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
         let known = stored.attributes();
         if !self.labels.matches(known.labels()) {
@@ -110,7 +110,7 @@ impl Selection {
         !unknown || self.matches(&shape.registry.served(&shape.resource, stored))
     }
 
-    /// Whether an object is selected.
+    /// Returns true if an object is selected.
     fn matches(&self, object: &Value) -> bool {
         self.labels.matches(&object["metadata"]["labels"])
             && self.fields.terms.iter().all(|term| (text(object, &term.field) == term.value) == term.equal)

@@ -1,5 +1,6 @@
-//! Fields that stand more than once in a body, and the order in which `fieldValidation` tells of them and of those that
-//! nobody knows. Go's decoders find duplicates, each in its own words; the order of the words is part of them.
+//! Fields that stand more than once in a body, and the order in which `fieldValidation` tells of them and of
+//! those that nobody knows. Go's decoders find duplicates, each in its own words; the order of the words is
+//! part of them.
 
 use super::body::{self, Read};
 use super::write::Call;
@@ -78,8 +79,9 @@ impl<'de> Visitor<'de> for Noticing<'_> {
     }
 }
 
-/// Goes over the fields of a body in the order in which they stand there: with the path of each, and whether it stood
-/// there before. There is one path for all of them, so that a long name with many fields below it costs its length once.
+/// Goes over the fields of a body in the order in which they stand there: with the path of each, and whether
+/// it stood there before. There is one path for all of them, so that a long name with many fields below it
+/// costs its length once.
 struct Listing<'a, F> {
     path: &'a mut String,
     tell: &'a mut F,
@@ -175,7 +177,8 @@ fn of_json(bytes: &[u8]) -> Vec<String> {
     told
 }
 
-/// What is told of a body that is read as a built-in kind: in its own order, and of what nobody knows only that.
+/// What is told of a body that is read as a built-in kind: in its own order, and of what nobody knows only
+/// that.
 fn of_typed(bytes: &[u8], unknown: &[String]) -> Vec<String> {
     let all: HashSet<&str> = unknown.iter().map(String::as_str).collect();
     let mut told: Vec<String> = Vec::new();
@@ -231,7 +234,8 @@ pub(super) fn yaml_errors(found: &[String]) -> String {
 }
 
 impl Call<'_> {
-    /// The body, read as the resource's kind; unknown fields and duplicate fields become warnings or are refused.
+    /// The body, read as the resource's kind; unknown fields and duplicate fields become warnings or are
+    /// refused.
     pub(super) fn accepted(&self, ctx: &mut Context, read: Read) -> Result<Value, AcceptError> {
         let resource = self.resource();
         let before = ctx.warnings.len();

@@ -1,5 +1,5 @@
-//! Watches: the state at the start where it is wanted, then every change that concerns the selection, bookmarks,
-//! an end after the timeout. One chunk per batch of changes, sent as soon as it is there.
+//! Watches: the state at the start where it is wanted, then every change that concerns the selection,
+//! bookmarks, an end after the timeout. One chunk per batch of changes, sent as soon as it is there.
 
 use super::path::Query;
 use super::read::{check_watch_options, revision, selected, too_old};
@@ -51,7 +51,7 @@ impl Wanted {
         })
     }
 
-    /// Whether the state at the start is sent as ADDED events.
+    /// Returns true if the state at the start is sent as ADDED events.
     fn wants_state(&self) -> bool {
         match self.initial {
             Some(initial) => initial,

@@ -1,6 +1,6 @@
 //! OpenAPI v3: an index with one document per group and version, for built-in and custom resources. Documents
-//! are built when first asked for and kept for as long as the catalog stays. `schemas` makes components, `paths` the
-//! paths, `v2` turns all of it into the one document of `/openapi/v2`.
+//! are built when first asked for and kept for as long as the catalog stays. `schemas` makes components,
+//! `paths` the paths, `v2` turns all of it into the one document of `/openapi/v2`.
 
 mod paths;
 mod schemas;

@@ -1,6 +1,6 @@
 //! The `components.schemas` of a document: every definition its paths name, and what those name in turn.
-//! Built-in definitions come from the facts; custom ones from the resource. Descriptions of what is built in are those of
-//! Kubernetes.
+//! Built-in definitions come from the facts; custom ones from the resource. Descriptions of what is built in
+//! are those of Kubernetes.
 
 use crate::resource::{Custom, Resource};
 use opdev_object::descriptions::Descriptions;
@@ -199,7 +199,8 @@ fn custom_name(resource: &Resource, kind: &str) -> String {
     format!("{}.{}.{kind}", parts.join("."), resource.version)
 }
 
-/// A definition with bare references turned into pointers; a reference with something beside it goes into `allOf`.
+/// A definition with bare references turned into pointers; a reference with something beside it goes into
+/// `allOf`.
 fn rewritten(schema: &Value, open: &mut Vec<String>) -> Value {
     match schema {
         Value::Object(fields) => {

@@ -1,6 +1,7 @@
-//! `/openapi/v2`: one Swagger document for all groups and versions, made of the v3 documents. kubectl asks for it where v3
-//! does not know a kind; older clients, and those that look definitions up by kind, read nothing else. Swagger cannot say
-//! everything: what may be null, is open or is one of several schemas loses its type, as on the real server.
+//! `/openapi/v2`: one Swagger document for all groups and versions, made of the v3 documents. kubectl asks
+//! for it where v3 does not know a kind; older clients, and those that look definitions up by kind, read
+//! nothing else. Swagger cannot say everything: what may be null, is open or is one of several schemas loses
+//! its type, as on the real server.
 
 use super::{JSON, v2_protobuf};
 use crate::discovery::{Document, Group};
@@ -81,8 +82,8 @@ fn document(groups: &[Group]) -> Value {
 
 const MARKS: &str = "x-kubernetes-group-version-kind";
 
-/// A definition. Of a kind whose objects may have any field nothing else is said: clients would take what is said for all
-/// that there may be.
+/// A definition. Of a kind whose objects may have any field nothing else is said: clients would take what is
+/// said for all that there may be.
 fn whole_kind(found: Value) -> Value {
     if found["x-kubernetes-preserve-unknown-fields"] == true && found[MARKS].is_array() {
         return json!({"type": "object", MARKS: found[MARKS]});
@@ -115,7 +116,8 @@ fn schema(value: Value) -> Value {
         *reference = reference.replace("#/components/schemas/", "#/definitions/");
     }
     let is = |fields: &Map<String, Value>, mark: &str| fields.get(mark) == Some(&Value::Bool(true));
-    // Quantities and such: several types, of which Swagger names the first. A definition's rules name its own mark.
+    // Quantities and such: several types, of which Swagger names the first. A definition's rules name its own
+    // mark.
     let several = fields.contains_key("oneOf") && !fields.contains_key("type");
     if several && !is(&fields, "x-kubernetes-int-or-string") {
         fields.insert("type".to_owned(), json!("string"));

@@ -1,5 +1,6 @@
-//! The Swagger document as message `openapi.v2.Document`, which client-go asks for. Numbers are those of gnostic's
-//! `OpenAPIv2.proto`; what has no field of its own there, such as `x-kubernetes-…`, is written as YAML.
+//! The Swagger document as message `openapi.v2.Document`, which client-go asks for. Numbers are those of
+//! gnostic's `OpenAPIv2.proto`; what has no field of its own there, such as `x-kubernetes-…`, is written as
+//! YAML.
 
 use crate::protobuf;
 use crate::protobuf::encode::{bytes, double_field, message_field, text, varint_field};

@@ -1,5 +1,6 @@
-//! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of their
-//! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
+//! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of
+//! their numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no
+//! plain object.
 
 use super::error::{Error, Fault};
 use super::messages::{self, Field, MAP, POINTER, REPEATED, definition};
@@ -125,7 +126,7 @@ fn put(
     }
     match given {
         Some(given) => value(out, *number, kind, given, depth),
-        // Of a pointer there may be none, and of bytes.
+        // A pointer may be absent, and so may bytes.
         None if flags & POINTER != 0 || kind == "y" => Ok(()),
         None => value(out, *number, kind, &Value::Null, depth),
     }

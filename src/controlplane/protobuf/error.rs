@@ -14,7 +14,7 @@ struct Located {
     fields: Vec<String>,
 }
 
-/// What is wrong.
+/// The error.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The body does not begin with the magic word.
@@ -29,7 +29,8 @@ pub(crate) enum Fault {
     TooDeep,
     /// There is no such wire type.
     IllegalWireType(u64),
-    /// A field has another wire type than its definition says: what was found, as text, and what was expected.
+    /// A field has another wire type than its definition says: what was found, as text, and what was
+    /// expected.
     WrongWireType(String, &'static str),
     /// A varint has more than 64 bits.
     Overflow,
@@ -64,7 +65,7 @@ impl Fault {
 }
 
 impl Error {
-    /// The same error, seen from the message around it. A field without a name belongs to that message itself.
+    /// This error, seen from the message around it. A field without a name belongs to that message itself.
     pub(super) fn in_field(mut self, name: &str) -> Self {
         if !name.is_empty() {
             self.0.fields.push(name.to_owned());

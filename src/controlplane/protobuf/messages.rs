@@ -1,5 +1,6 @@
-//! Which fields the messages have: two tables of facts, each decoded when it is first asked. One has what served kinds
-//! need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is served, neither says.
+//! Fields of the messages: two tables of facts, each decoded when it is first asked. One has what served
+//! kinds need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is served,
+//! neither says.
 
 use super::error::{Error, Fault};
 use flate2::read::GzDecoder;
@@ -53,13 +54,14 @@ pub(super) fn unserved() -> &'static Unserved {
     DECODED.get_or_init(|| decode(UNSERVED))
 }
 
-/// Whether a kind of a served version has a message. Of versions that are not served this is never true.
+/// Returns true if a kind of a served version has a message. Of versions that are not served this is never
+/// true.
 pub(crate) fn serves(api_version: &str, kind: &str) -> bool {
     let definition = facts().definition_name(&Gvk::from_api_version(api_version, kind));
     definition.is_some_and(|name| served().contains_key(name))
 }
 
-/// Whether there is a kind at all, in a served version or in another one.
+/// Returns true if there is a kind at all, in a served version or in another one.
 pub(crate) fn knows(api_version: &str, kind: &str) -> bool {
     definition(api_version, kind).is_ok()
 }

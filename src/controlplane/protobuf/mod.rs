@@ -1,6 +1,7 @@
-//! `application/vnd.kubernetes.protobuf`: bodies are read into the JSON the same client would have sent, answers are
-//! written as the real server's types write them. Numbers, names and zero values follow a table of facts.
-//! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
+//! `application/vnd.kubernetes.protobuf`: bodies are read into the JSON the same client would have sent,
+//! answers are written as the real server's types write them. Numbers, names and zero values follow a table
+//! of facts. `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the
+//! other way.
 
 pub(crate) mod encode;
 mod error;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 pub(crate) use wire::MAGIC;
 use wire::{DEPTH, Fields, Raw};
 
-/// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.
+/// Returns true if a field of a definition is not written where it is zero, false or empty. No schema tells.
 pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {
     let fields = messages::served().get(definition).map(Vec::as_slice).unwrap_or_default();
     let found = fields.iter().find(|known| known.1 == field);

@@ -24,7 +24,7 @@ pub(super) enum Special {
 }
 
 impl Special {
-    /// Which one a definition is, if any.
+    /// The special form that a definition has, if any.
     pub(super) fn find(definition: &str) -> Option<Special> {
         Some(match definition {
             "io.k8s.apimachinery.pkg.api.resource.Quantity" => Special::Quantity,

@@ -1,5 +1,5 @@
-//! Writes the messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or types.
-//! The other direction of `special`.
+//! Writes the messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or
+//! types. The other direction of `special`.
 
 use super::encode::{bytes, integer, message_field, put_message, text, varint_field};
 use super::error::{Error, Fault};

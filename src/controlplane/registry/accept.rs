@@ -1,4 +1,5 @@
-//! From a parsed body to an object of its kind: types, unknown fields, pruning, defaults. Never looks at the store.
+//! From a parsed body to an object of its kind: types, unknown fields, pruning, defaults. Never looks at the
+//! store.
 
 use super::context::{Context, FieldValidation};
 use super::decode;
@@ -45,7 +46,8 @@ fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
         && empty("/metadata/labels") != Some(false);
 }
 
-/// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
+/// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in
+/// defaults.
 pub(crate) fn accept(
     ctx: &mut Context,
     resource: &Resource,
@@ -79,7 +81,8 @@ fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, DecodeE
     Ok(decode::decode(object, resource.schema())?.unknown)
 }
 
-/// Reads the metadata of objects inside the object as those of a built-in kind: what would not be written back goes.
+/// Reads the metadata of objects inside the object as those of a built-in kind: what would not be written
+/// back goes.
 fn embedded(value: &mut Value, schema: &SchemaRef) {
     match value {
         Value::Object(map) => {

@@ -156,28 +156,28 @@ impl Registry {
         self.admission.configure(self);
     }
 
-    /// Whether there is any webhook or policy to ask.
+    /// Returns true if there is any webhook or policy to ask.
     pub(crate) fn has_admission(&self) -> bool {
         self.admission.any()
     }
 
-    /// Whether a write may have to wait for a webhook, be it for the conversion of an object, and so may only be done by
-    /// a thread that may wait.
+    /// Returns true if a write may have to wait for a webhook, be it for the conversion of an object, and so
+    /// may only be done by a thread that may wait.
     pub(crate) fn waits_for_webhooks(&self) -> bool {
         self.admission.any_hooks() || self.catalog.served().converts
     }
 
-    /// Whether a write of a resource may have to wait for a webhook.
+    /// Returns true if a write of a resource may have to wait for a webhook.
     pub(crate) fn may_wait_for(&self, resource: &Resource) -> bool {
         self.admission.may_concern(&resource.plural)
     }
 
-    /// Whether webhooks or policies are asked about a write: never about policies.
+    /// Returns true if webhooks or policies are asked about a write: never about policies.
     pub(super) fn calls_admission(&self, ctx: &Context, resource: &Resource) -> bool {
         self.admission.any() && !ctx.skip_admission && !resource.rules.exempt_from_admission
     }
 
-    /// Whether what is allocated for an object has to be looked at again after webhooks were asked.
+    /// Returns true if what is allocated for an object has to be looked at again after webhooks were asked.
     pub(super) fn reserved(&self, resource: &Resource) -> bool {
         self.admission.any() && strategy_of(resource).allocation.is_some()
     }
@@ -375,7 +375,7 @@ impl Cluster for Registry {
     }
 }
 
-/// What is wrong with managed fields that a webhook has changed.
+/// The error of managed fields that a webhook has changed.
 enum ManagedFieldsError {
     Operation,
     FieldsType(String),
@@ -390,7 +390,7 @@ impl std::fmt::Display for ManagedFieldsError {
     }
 }
 
-/// Whether a webhook has left managed fields that can be read.
+/// Checks that a webhook has left managed fields that can be read.
 fn check_managed(fields: &Value) -> Result<(), ManagedFieldsError> {
     for entry in fields.as_array().into_iter().flatten() {
         let said = |field: &str| entry[field].as_str().unwrap_or_default();

@@ -20,7 +20,7 @@ struct Allocated {
 }
 
 impl Allocated {
-    /// What is known of all services but one (the one that is being written).
+    /// The known facts about all services but one (the one that is being written).
     fn by_services<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
         let mut taken = Allocated::default();
         for service in services.filter(|service| service.uid() != except_uid) {
@@ -66,7 +66,8 @@ fn invalid(service: &Value, causes: Vec<Cause>) -> Status {
     Status::invalid("", "Service", service["metadata"]["name"].as_str().unwrap_or_default(), causes)
 }
 
-/// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it was.
+/// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it
+/// was.
 fn service(service: &mut Value, current: Option<&Value>, mut taken: Allocated) -> Result<(), Status> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
@@ -109,7 +110,7 @@ fn node_port(port: &Value) -> Option<i64> {
     port["nodePort"].as_i64().filter(|number| *number != 0)
 }
 
-/// Whether ports that ask for none get a port of the node.
+/// Returns true if ports that ask for none get a port of the node.
 fn gives_ports(spec: &Value) -> bool {
     spec["type"] == "NodePort" || spec["allocateLoadBalancerNodePorts"] != false
 }
@@ -153,7 +154,8 @@ fn new_ports(service: &mut Value, taken: &mut Allocated) -> Result<(), Status> {
     Ok(())
 }
 
-/// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its own.
+/// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its
+/// own.
 fn changed_ports(service: &mut Value, current: &Value, taken: &mut Allocated) -> Result<(), Status> {
     let gives = gives_ports(&service["spec"]);
     let own: Vec<i64> =
@@ -191,7 +193,8 @@ fn full() -> Status {
     Status::internal("failed to allocate a nodePort: range is full")
 }
 
-/// Gives a service its addresses and ports, beside those of all others. The caller holds the lock of allocations.
+/// Gives a service its addresses and ports, beside those of all others. The caller holds the lock of
+/// allocations.
 pub(super) fn from_registry(
     registry: &Registry,
     object: &mut Value,
@@ -215,7 +218,7 @@ pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
     Err(nameless())
 }
 
-/// Whether a service is given an address of the cluster.
+/// Returns true if a service is given an address of the cluster.
 fn needs_address(service: &Value) -> bool {
     let spec = &service["spec"];
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"

@@ -1,6 +1,6 @@
-//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are, the
-//! roles and bindings of a new cluster, enforced or not; and what is served because of what was stored before.
-//! What controllers make (service accounts, the root CA) is theirs.
+//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts
+//! are, the roles and bindings of a new cluster, enforced or not; and what is served because of what was
+//! stored before. What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
 use super::context::Context;
@@ -20,8 +20,8 @@ impl Registry {
         Registry::boot_on(Store::new(indexing), clock, false)
     }
 
-    /// The same on a store that may hold objects already, whose custom resources are served again; with `rbac` roles
-    /// decide who may do what.
+    /// A registry on a store that may hold objects already, whose custom resources are served again; with
+    /// `rbac` roles decide who may do what.
     pub fn boot_on(store: Store, clock: Clock, rbac: bool) -> Result<Self, Status> {
         let mut registry = Registry::new(store, Catalog::new(builtin::resources()), clock);
         registry.serve_stored();

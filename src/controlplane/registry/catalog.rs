@@ -1,5 +1,5 @@
-//! All served resources: the built-in ones and those of custom resource definitions, as one immutable snapshot
-//! that is replaced when a definition comes, changes or goes. Never touches objects.
+//! All served resources: the built-in ones and those of custom resource definitions, as one immutable
+//! snapshot that is replaced when a definition comes, changes or goes. Never touches objects.
 
 use crate::resource::{Resource, resource_id};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 pub struct Served {
     /// Grows with every change; what is derived from a snapshot may be cached under it.
     pub generation: u64,
-    /// Whether a webhook converts objects of any resource.
+    /// True if a webhook converts objects of any resource.
     pub(crate) converts: bool,
     resources: Vec<Arc<Resource>>,
     by_path: HashMap<String, Arc<Resource>>,
@@ -68,7 +68,7 @@ impl Served {
         }
     }
 
-    /// Whether anything is served at this group and version.
+    /// Returns true if anything is served at this group and version.
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {
         self.resources.iter().any(|r| r.group == group && r.version == version)
     }

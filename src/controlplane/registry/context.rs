@@ -1,10 +1,10 @@
-//! The context of one write: its user, field manager, dry run and field validation, and the warnings that it collects.
-//! Never holds objects.
+//! The context of one write: its user, field manager, dry run and field validation, and the warnings that it
+//! collects. Never holds objects.
 
 use crate::identity::User;
 use serde_json::{Map, Value};
 
-/// What happens to fields the schema does not know.
+/// The outcome for fields the schema does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Dropped silently.
@@ -19,13 +19,13 @@ pub enum FieldValidation {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Who makes the request.
+    /// The user who makes the request.
     pub user: User,
     /// The field manager: `fieldManager`, else the user agent up to its first slash.
     pub manager: String,
     /// A dry run: nothing is stored.
     pub dry_run: bool,
-    /// What happens to unknown fields.
+    /// The outcome for unknown fields.
     pub validation: FieldValidation,
     /// `Warning` headers to send, each once.
     pub warnings: Vec<String>,
@@ -33,7 +33,8 @@ pub struct Context {
     pub options: Map<String, Value>,
     /// Neither webhooks nor policies are called.
     pub skip_admission: bool,
-    /// The pod template of the object has `labels: {}`. That means no labels, but errors print it in another way.
+    /// The pod template of the object has `labels: {}`. That means no labels, but errors print it in another
+    /// way.
     pub emptied_labels: bool,
     /// A Job without labels takes all labels of its pod template.
     pub shares_labels: bool,

@@ -1,5 +1,5 @@
-//! Between the version objects are kept at and the version they are asked for. Custom resources are the business of
-//! `versions`; how a built-in kind is converted says its strategy.
+//! Between the version objects are kept at and the version they are asked for. Custom resources are the
+//! business of `versions`; how a built-in kind is converted says its strategy.
 
 use super::strategy::strategy_of;
 use crate::protobuf;

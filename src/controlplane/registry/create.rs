@@ -61,7 +61,7 @@ impl Registry {
         let versioned = Some(metadata::text(&object, "resourceVersion").to_owned());
         let versioned = versioned.filter(|version| track && !version.is_empty());
         metadata::remove_server_fields(&mut object);
-        // Who owns what is settled before webhooks or the server add anything of their own.
+        // Owners of fields are settled before webhooks or the server add anything of their own.
         if track {
             fields::updated(self, ctx, resource, None, &mut object, Part::Main);
         }
@@ -84,7 +84,8 @@ impl Registry {
             }
             let creation = Creation { versioned: versioned.clone() };
             match self.create_named(ctx, resource, candidate, creation) {
-                // A name that the request gives is not tried again, but its conflict is reported as that of a generated name.
+                // A name that the request gives is not tried again, but its conflict is reported as that of a
+                // generated name.
                 Err(status) if status.is_already_exists() && !base.is_empty() => {
                     if !generated || attempt + 1 == ATTEMPTS {
                         let name = status.details.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -206,7 +207,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Refuses what would be more than a quota of the namespace allows. Until the guard is dropped, nobody else uses any.
+    /// Refuses what would be more than a quota of the namespace allows. Until the guard is dropped, nobody
+    /// else uses any.
     pub(super) fn within_quotas(
         &self,
         resource: &Resource,

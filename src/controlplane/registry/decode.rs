@@ -1,6 +1,7 @@
-//! Reads an object as the built-in Go type would be read and written back: types checked, unknown fields dropped
-//! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
-//! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
+//! Reads an object as the built-in Go type would be read and written back: types checked, unknown fields
+//! dropped and named, nulls and empty collections gone, zero values of required fields filled in, quantities
+//! canonical. Custom resources go through their own schema; only their metadata comes here. Read `accept`
+//! next.
 
 use super::decode_error::{DecodeError, GoField};
 use super::{convert, gotype, time};
@@ -43,8 +44,8 @@ struct Walk {
     mismatch: Option<DecodeError>,
 }
 
-/// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
-/// something is reported about it.
+/// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only
+/// where something is reported about it.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     outer: Option<&'a Place<'a>>,
@@ -143,7 +144,7 @@ fn go_type(schema: &SchemaRef) -> String {
     format!("{}.{kind}", parts.next().unwrap_or_default())
 }
 
-/// The same of a type without a name.
+/// A Go type as json errors print it where it has no name.
 fn go_kind(schema: &Schema) -> String {
     match (schema.kind, &schema.additional) {
         (Kind::Integer, _) => integer_type(schema).to_owned(),
@@ -183,7 +184,7 @@ impl Walk {
             Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
             Some(TIME) => return Ok(time::seconds(value)?),
             Some(MICRO_TIME) => return Ok(time::micros(value)?),
-            // What was read from the store and patched.
+            // The content that was read from the store and patched.
             Some(FIELDS_V1) if compact::is_compact(value) => return Ok(()),
             _ => {}
         }

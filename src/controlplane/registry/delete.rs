@@ -1,5 +1,5 @@
-//! Deleting an object: preconditions, what happens to dependents, finalizers, grace; at once, or marked and left to
-//! whoever holds it.
+//! Deleting an object: preconditions, what happens to dependents, finalizers, grace; at once, or marked and
+//! left to whoever holds it.
 
 use super::context::Context;
 use super::options::{DeleteOptions, Deleted};
@@ -169,7 +169,7 @@ fn preconditions(
     Ok(())
 }
 
-/// Whether nothing keeps an object that is deleted, so that it goes without being read.
+/// Returns true if nothing keeps an object that is deleted, so that it goes without being read.
 fn unheld(resource: &Resource, options: &DeleteOptions, current: &Stored) -> bool {
     let (strategy, known) = (strategy_of(resource), current.attributes());
     strategy.admit_delete.is_none()
@@ -180,7 +180,7 @@ fn unheld(resource: &Resource, options: &DeleteOptions, current: &Stored) -> boo
         && propagation(resource, options, &|_| false) == (false, false)
 }
 
-/// Whether dependents are let go, and whether they go first; `has` says which finalizers the object has.
+/// Two answers: dependents are let go, and they go first; `has` says which finalizers the object has.
 fn propagation(resource: &Resource, options: &DeleteOptions, has: &dyn Fn(&str) -> bool) -> (bool, bool) {
     let said = options.propagation.or(options
         .orphan_dependents

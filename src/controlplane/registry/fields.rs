@@ -126,7 +126,7 @@ fn refused(error: ApplyError) -> Status {
     }
 }
 
-/// Whether two objects are the same but for the times in their managed fields.
+/// Returns true if two objects are the same but for the times in their managed fields.
 pub(crate) fn same(new: &Value, old: &Value) -> bool {
     let (Some(a), Some(b)) = (new.as_object(), old.as_object()) else { return new == old };
     a.len() == b.len()

@@ -1,5 +1,6 @@
-//! Names of Go's string and map types, as json errors print them: the schemas know only that they are strings.
-//! The source is the built-in types' own Go code; fields that are not here print as their plain type.
+//! Names of Go's string and map types, as json errors print them: the schemas know only that they are
+//! strings. The source is the built-in types' own Go code; fields that are not here print as their plain
+//! type.
 
 /// The struct, its field, and the type.
 const NAMED: [(&str, &str, &str); 45] = [
@@ -60,7 +61,8 @@ pub(super) fn embedded(owner: &str, field: &str) -> Option<&'static str> {
     }
 }
 
-/// The name of a field's type where Go has one: `plain` is what the schema says, which for a list is its items' type.
+/// The name of a field's type where Go has one: `plain` is what the schema says, which for a list is its
+/// items' type.
 pub(super) fn named(owner: &str, go_path: &str, plain: &str) -> Option<String> {
     let field = go_path.rsplit('.').next().unwrap_or_default();
     let (_, _, name) = NAMED.iter().find(|(of, at, _)| *of == owner && *at == field)?;

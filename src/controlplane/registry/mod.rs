@@ -1,6 +1,7 @@
 //! Per-resource rules over the store: what a create, an update or a delete means for each kind.
-//! `create`, `update` and `delete` are the same for all kinds; what differs is in the `strategy` of a kind, and all
-//! strategies stand in `kinds`. Never sees a request; `handlers` does. Read `resource` and `catalog` first, then `write`.
+//! `create`, `update` and `delete` are the same for all kinds; what differs is in the `strategy` of a kind,
+//! and all strategies stand in `kinds`. Never sees a request; `handlers` does. Read `resource` and `catalog`
+//! first, then `write`.
 
 mod accept;
 mod admit;

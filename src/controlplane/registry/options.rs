@@ -1,4 +1,4 @@
-//! What a delete is asked for, and what came of it.
+//! Options of a delete, and its outcome.
 
 use crate::contract::Propagation;
 use crate::storage::Stored;
@@ -13,7 +13,7 @@ pub struct DeleteOptions {
     pub resource_version: Option<String>,
     /// Seconds; `None` is the object's own.
     pub grace: Option<i64>,
-    /// What happens to dependents.
+    /// The outcome for dependents.
     pub propagation: Option<Propagation>,
     /// The old way to say it.
     pub orphan_dependents: Option<bool>,
@@ -23,11 +23,11 @@ pub struct DeleteOptions {
     pub selected: bool,
 }
 
-/// What became of a delete.
+/// The outcome for a delete.
 #[derive(Clone, Debug)]
 pub struct Deleted {
     /// The object: its last state, or as it is now that it is marked.
     pub object: Arc<Stored>,
-    /// Whether it is gone.
+    /// True if it is gone.
     pub gone: bool,
 }

@@ -1,6 +1,6 @@
-//! Which part of an object a write is about.
+//! The part of an object that a write is about.
 
-/// Which part of an object a request writes.
+/// The part of an object that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The object; its status stays where that is a subresource.

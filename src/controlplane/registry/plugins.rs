@@ -33,7 +33,7 @@ fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, V
 }
 
 impl Registry {
-    /// The same, but pods need the ServiceAccount that they name, or do not.
+    /// Plugins that decide whether pods need the ServiceAccount that they name.
     pub(crate) fn with_strict_pods(mut self, strict: bool) -> Self {
         self.strict_pods = strict;
         self
@@ -298,7 +298,7 @@ fn merged(all: &[Value]) -> Vec<Value> {
     kept
 }
 
-/// Whether whatever the second toleration tolerates the first one does, too.
+/// Returns true if whatever the second toleration tolerates the first one does, too.
 fn covers(wide: &Value, narrow: &Value) -> bool {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let equal = |field: &str| text(wide, field) == text(narrow, field);

@@ -34,12 +34,12 @@ impl Policy for Registry {
 }
 
 impl Registry {
-    /// Whether roles decide; otherwise everybody who is known may do everything.
+    /// Returns true if roles decide; otherwise everybody who is known may do everything.
     pub(crate) fn enforces_roles(&self) -> bool {
         self.rbac
     }
 
-    /// Whether this user may do whatever he wants.
+    /// Returns true if this user may do whatever he wants.
     pub(crate) fn allows_all(&self, user: &User) -> bool {
         match self.rbac {
             true => user.groups.iter().any(|group| group == MASTERS),
@@ -70,7 +70,8 @@ impl Registry {
         if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
     }
 
-    /// Refuses a role or a binding that would grant more than its writer holds. `current` is what it replaces.
+    /// Refuses a role or a binding that would grant more than its writer holds. `current` is what it
+    /// replaces.
     pub(super) fn check_escalation(
         &self,
         ctx: &Context,
@@ -135,7 +136,7 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes, reason: &str) -> Statu
     }
 }
 
-/// Whether only what the garbage collector works with differs: owners and finalizers.
+/// Returns true if only what the garbage collector works with differs: owners and finalizers.
 fn only_collected(object: &Value, current: &Value) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();

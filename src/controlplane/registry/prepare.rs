@@ -1,6 +1,6 @@
-//! What the server itself sets on an object before it is written: which part of it the request may change, the
-//! status it starts with, its generation. What is special about a kind is in its `Strategy`. Read `validate` for what
-//! is refused.
+//! Fields that the server itself sets on an object before it is written: which part of it the request may
+//! change, the status it starts with, its generation. What is special about a kind is in its `Strategy`. Read
+//! `validate` for what is refused.
 
 use super::defaults;
 use super::part::Part;
@@ -114,7 +114,7 @@ fn set(object: &mut Value, pointer: &str, value: Option<Value>) {
     }
 }
 
-/// Whether anything but metadata (and a status with a path of its own) differs.
+/// Returns true if anything but metadata (and a status with a path of its own) differs.
 fn desired_state_differs(resource: &Resource, object: &Value, current: &Value) -> bool {
     let (Some(new), Some(old)) = (object.as_object(), current.as_object()) else { return true };
     let ignored = |key: &str| {

@@ -132,7 +132,8 @@ fn scaled(resource: &Resource, key: &Key, current: &Value, scale: &Value) -> Res
     Ok(object)
 }
 
-/// The 500 of the real server (1.36), which cannot apply a changed Scale to a custom resource: it takes the Scale for one.
+/// The 500 of the real server (1.36), which cannot apply a changed Scale to a custom resource: it takes the
+/// Scale for one.
 fn unconvertible(what: &str, place: &str) -> Status {
     let why = format!(
         "failed to {what} object ({place}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an \

@@ -74,7 +74,7 @@ impl Registry {
         allocates.then(|| self.allocation.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether an object can have what was allocated for it. The caller holds the lock.
+    /// Checks that an object can have what was allocated for it. The caller holds the lock.
     pub(super) fn still_allocatable(
         &self,
         resource: &Resource,

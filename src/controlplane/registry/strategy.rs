@@ -1,6 +1,6 @@
-//! What is special about a built-in kind, from its defaults to its printer columns: one `Strategy` for each kind, as the
-//! strategies of kube-apiserver. The strategies themselves stand in `kinds`; here is only their shape. A kind without one,
-//! and every custom resource, has [`Strategy::COMMON`].
+//! The special rules of a built-in kind, from its defaults to its printer columns: one `Strategy` for each
+//! kind, as the strategies of kube-apiserver. The strategies themselves stand in `kinds`; here is only their
+//! shape. A kind without one, and every custom resource, has [`Strategy::COMMON`].
 
 use super::context::Context;
 use super::options::DeleteOptions;
@@ -25,7 +25,7 @@ pub(crate) struct Strategy {
     pub(crate) table: Option<&'static str>,
     /// The apiVersion that objects are kept at, where the kind has several or shares a table.
     pub(crate) storage_api_version: Option<&'static str>,
-    /// What is known of an object without reading it, and by what it is found.
+    /// The known facts about an object without reading it, and by what it is found.
     pub(crate) indexing: Indexing,
     /// What other rooms have to know, too.
     pub(crate) rules: ResourceRules,
@@ -77,7 +77,7 @@ pub(crate) struct Strategy {
     pub(crate) allocation: Option<Allocation>,
     /// What is wrong with what an update changes, reported before everything else.
     pub(crate) validate_change_first: fn(&Value, &Value, &mut Vec<Cause>),
-    /// What is wrong with fields that the server generates.
+    /// Errors of fields that the server generates.
     pub(crate) validate_generated: fn(&Value, Option<&Value>, &mut Vec<Cause>),
     /// What is wrong with an object, which may replace another.
     pub(crate) validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
@@ -87,9 +87,9 @@ pub(crate) struct Strategy {
     pub(crate) unchanging: &'static [&'static str],
     /// What is only validated of a new object, by its dotted path: no update changes it anyway.
     pub(crate) validated_once: Option<&'static str>,
-    /// What is wrong with what an update changes.
+    /// Errors of what an update changes.
     pub(crate) validate_change: fn(&Value, &Value, &mut Vec<Cause>),
-    /// What is wrong with the metadata of a new object is reported only where nothing else is wrong.
+    /// The error of the metadata of a new object is reported only where nothing else is wrong.
     pub(crate) metadata_last: bool,
     /// Validation that has to look at other objects, or that writes the status once all is well.
     pub(crate) validate_in_registry: fn(&Registry, &mut Value, Option<&Value>, &mut Vec<Cause>),
@@ -131,7 +131,7 @@ pub(crate) struct Strategy {
     pub(crate) set_deleted_status: fn(&mut Value),
     /// Even where nothing keeps an object it is marked first, and removed then.
     pub(crate) marked_before_removal: bool,
-    /// Whether something beside its finalizers keeps a deleted object.
+    /// Returns true if something beside its finalizers keeps a deleted object.
     pub(crate) is_kept: fn(&Value) -> bool,
     /// After an object was removed.
     pub(crate) after_removal: fn(&Registry, &Arc<Stored>),
@@ -242,7 +242,7 @@ pub(crate) fn strategy_of(resource: &Resource) -> &'static Strategy {
 pub(super) static COMMON: Strategy = Strategy::COMMON;
 
 impl Strategy {
-    /// What holds for most kinds.
+    /// Rules for most kinds.
     pub(crate) const COMMON: Strategy = Strategy {
         id: "",
         table: None,

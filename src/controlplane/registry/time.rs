@@ -1,4 +1,5 @@
-//! Times as built-in kinds hold them, read as Go's `time.Parse` reads them and with its texts where it cannot.
+//! Times as built-in kinds hold them, read as Go's `time.Parse` reads them and with its texts where it
+//! cannot.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub struct TimeError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TimeProblem {
-    /// What is left of the text does not fit into this part of the layout.
+    /// The rest of the text does not fit into this part of the layout.
     Layout { layout: &'static str, rest: String, part: &'static str },
     /// There is more text behind the time.
     ExtraText(String),

@@ -1,5 +1,5 @@
-//! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and the
-//! removal of an object whose last finalizer goes.
+//! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and
+//! the removal of an object whose last finalizer goes.
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
@@ -22,7 +22,7 @@ pub struct Change<'a> {
     pub resource: &'a Resource,
     /// The object.
     pub key: &'a Key,
-    /// Which part of it.
+    /// The part of it that is written.
     pub part: Part,
     /// How the new object came to be.
     pub way: UpdateMethod,
@@ -79,7 +79,7 @@ impl Registry {
         let served = convert::served(resource, &if same { before.clone() } else { at_version.value() });
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &mut object, &served)?;
-        // Who owns what is settled before webhooks or the server change what the request says.
+        // Owners of fields are settled before webhooks or the server change what the request says.
         if way != UpdateMethod::Apply && part != Part::Scale {
             fields::updated(self, ctx, resource, Some(&served), &mut object, part);
         }
@@ -201,8 +201,8 @@ impl Registry {
         Ok(causes)
     }
 
-    /// Removes an object that was only waiting for its finalizers. The answer is what the request made of it; watchers
-    /// see the object as it was.
+    /// Removes an object that was only waiting for its finalizers. The answer is what the request made of it;
+    /// watchers see the object as it was.
     fn finish(
         &self,
         ctx: &Context,
@@ -250,7 +250,7 @@ fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<
     Ok(())
 }
 
-/// Whether nothing keeps a deleted object any more.
+/// Returns true if nothing keeps a deleted object any more.
 pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
     let meta = &object["metadata"];
     let empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);

@@ -1,5 +1,5 @@
-//! Custom resources at the versions of their definition: what was stored at one is read and written at another, by
-//! its name alone or by a webhook. Built-in kinds are the business of `convert`.
+//! Custom resources at the versions of their definition: what was stored at one is read and written at
+//! another, by its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
 use super::{Registry, convert, definitions};
 use crate::admission::renamed;
@@ -17,12 +17,12 @@ fn failed(why: String) -> Status {
 }
 
 impl Resource {
-    /// Whether an object says that it is at the resource's version.
+    /// Returns true if an object says that it is at the resource's version.
     pub(crate) fn is_at(&self, object: &Value) -> bool {
         self.is_named(object["apiVersion"].as_str().unwrap_or_default())
     }
 
-    /// The same of a stored object, without reading it.
+    /// Returns true if a stored object says that it is at the resource's version; the object is not read.
     pub(crate) fn is_version_of(&self, stored: &Stored) -> bool {
         self.is_named(stored.attributes().api_version())
     }
@@ -31,14 +31,14 @@ impl Resource {
         said.split_once('/').unwrap_or(("", said)) == (self.group.as_str(), self.version.as_str())
     }
 
-    /// Whether a stored object is as the resource serves it: at its version, and written since the definition was last
-    /// changed, so that it has all defaults of the schema and nothing else than the schema knows. Asked for every object
-    /// of every list: allocates nothing.
+    /// Returns true if a stored object is as the resource serves it: at its version, and written since the
+    /// definition was last changed, so that it has all defaults of the schema and nothing else than the
+    /// schema knows. Asked for every object of every list: allocates nothing.
     pub(crate) fn shows(&self, stored: &Stored) -> bool {
         self.custom.as_ref().is_none_or(|custom| custom.since < stored.revision) && self.is_version_of(stored)
     }
 
-    /// Whether a webhook converts between its versions, so that even reading may have to wait.
+    /// Returns true if a webhook converts between its versions, so that even reading may have to wait.
     pub(crate) fn converts(&self) -> bool {
         self.conversion().is_some()
     }
@@ -49,7 +49,8 @@ impl Resource {
 }
 
 impl Registry {
-    /// Stored objects as the resource serves them. May wait for a webhook: then only on a thread that may block.
+    /// Stored objects as the resource serves them. May wait for a webhook: then only on a thread that may
+    /// block.
     ///
     /// # Errors
     /// What a conversion webhook could not do.
@@ -130,8 +131,8 @@ impl Registry {
         Ok(Value::clone(&convert::served(to, &kept)))
     }
 
-    /// Custom resources at another version of their definition, as the converter makes them: nothing is stored, nor held to a
-    /// schema. Waits for a webhook: only on a thread that may block.
+    /// Custom resources at another version of their definition, as the converter makes them: nothing is
+    /// stored, nor held to a schema. Waits for a webhook: only on a thread that may block.
     ///
     /// # Errors
     /// What the converter could not do, or that there is no such resource.
@@ -173,7 +174,8 @@ impl Registry {
     }
 }
 
-/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults come.
+/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults
+/// come.
 fn fit(object: &mut Value, schema: &SchemaRef) {
     schema::prune(object, schema);
     schema::default(object, schema);

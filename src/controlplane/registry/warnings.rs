@@ -1,5 +1,5 @@
-//! What a real server warns of although it accepts it: double names in a pod, fields that have no effect.
-//! Never refuses anything.
+//! Warnings of a real server about objects that it accepts: double names in a pod, fields that have no
+//! effect. Never refuses anything.
 
 use super::context::Context;
 use super::strategy::strategy_of;

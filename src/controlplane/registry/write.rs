@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 impl Registry {
-    /// Carries out a controller's write. What is returned is the object afterwards; for a delete its last state.
+    /// Carries out a controller's write. What is returned is the object afterwards; for a delete its last
+    /// state.
     pub fn write(&self, user: &User, manager: &str, write: &Write) -> Result<Arc<Value>, Status> {
         let mut ctx = Context::new(user, manager);
         ctx.validation = FieldValidation::Ignore;

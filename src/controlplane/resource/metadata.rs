@@ -123,7 +123,7 @@ pub(crate) fn keep(object: &mut Value, current: &Value) {
     }
 }
 
-/// What is wrong with the metadata of an object that is to be created.
+/// Errors of the metadata of an object that is to be created.
 pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let name = text(object, "name");
@@ -148,8 +148,9 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the metadata of an object that replaces `current`: first the causes that are reported before all
-/// others, then those that are reported between the others. `moved` is reported with each validation of the change.
+/// The error of the metadata of an object that replaces `current`: first the causes that are reported before
+/// all others, then those that are reported between the others. `moved` is reported with each validation of
+/// the change.
 pub(crate) fn validate_update(
     resource: &Resource,
     object: &Value,

@@ -53,7 +53,7 @@ pub struct Custom {
     pub definition: String,
     /// Uid of the definition.
     pub uid: String,
-    /// Whether `/status` is a resource of its own.
+    /// True if `/status` is a resource of its own.
     pub has_status: bool,
     /// The scale subresource.
     pub scale: Option<ScalePaths>,
@@ -90,7 +90,7 @@ pub struct Resource {
     pub kind: String,
     /// Kind of lists.
     pub list_kind: String,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
     /// Verbs, sorted.
     pub verbs: Vec<String>,
@@ -148,7 +148,7 @@ impl Resource {
         self.known.api_version.get_or_init(|| self.gvk().api_version())
     }
 
-    /// Whether its objects have protobuf messages.
+    /// Returns true if its objects have protobuf messages.
     pub(crate) fn in_protobuf(&self) -> bool {
         let knows = || self.custom.is_none() && protobuf::serves(self.api_version(), &self.kind);
         *self.known.in_protobuf.get_or_init(knows)
@@ -159,7 +159,7 @@ impl Resource {
         self.known.id.get_or_init(|| resource_id(&self.group, &self.plural))
     }
 
-    /// Whether the resource has the verb.
+    /// Returns true if the resource has the verb.
     pub fn has_verb(&self, verb: &str) -> bool {
         self.verbs.iter().any(|v| v == verb)
     }
@@ -169,7 +169,7 @@ impl Resource {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// Whether objects are kept at this version.
+    /// Returns true if objects are kept at this version.
     pub fn is_stored_version(&self) -> bool {
         self.api_version() == self.storage_api_version
     }
@@ -186,7 +186,7 @@ impl Resource {
         }
     }
 
-    /// Whether `status` is written through a path of its own.
+    /// Returns true if `status` is written through a path of its own.
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }

@@ -1,4 +1,4 @@
-//! Which names, labels and annotations are valid, with the texts that explain what is wrong.
+//! Rules of names, labels and annotations, with the texts that explain what is wrong.
 
 /// Names as hosts have them: labels joined by dots.
 pub(crate) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -24,7 +24,7 @@ fn is_label(text: &str) -> bool {
     text.starts_with(lower) && text.ends_with(lower) && text.chars().all(|c| lower(c) || c == '-')
 }
 
-/// What is wrong with a port's name.
+/// Errors of a port's name.
 pub(crate) fn port(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 15 {
@@ -45,7 +45,7 @@ pub(crate) fn port(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a host name whose first label is a star.
+/// Errors of a host name whose first label is a star.
 pub(crate) fn wildcard(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
@@ -62,7 +62,7 @@ fn is_qualified_part(text: &str) -> bool {
     text.starts_with(ends) && text.ends_with(ends) && text.chars().all(|c| ends(c) || "-_.".contains(c))
 }
 
-/// What is wrong with a DNS-1123 label.
+/// Errors of a DNS-1123 label.
 pub(crate) fn label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -75,7 +75,7 @@ pub(crate) fn label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a DNS-1123 subdomain.
+/// Errors of a DNS-1123 subdomain.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
@@ -87,7 +87,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a name that becomes part of a path.
+/// Errors of a name that becomes part of a path.
 pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
@@ -126,7 +126,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a label's value.
+/// Errors of a label's value.
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -138,7 +138,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a key of a ConfigMap or Secret.
+/// Errors of a key of a ConfigMap or Secret.
 pub(crate) fn config_key(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {

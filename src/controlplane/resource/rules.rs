@@ -28,7 +28,7 @@ pub struct ResourceRules {
     pub is_namespace: bool,
     /// Neither webhooks nor admission policies are asked about writes.
     pub exempt_from_admission: bool,
-    /// What is wrong with the name of an object.
+    /// Errors of the name of an object.
     pub(crate) validate_name: fn(&str) -> Vec<String>,
     /// Finalizers need no domain. Only the older groups insist on one.
     pub(crate) any_finalizer: bool,
@@ -37,7 +37,7 @@ pub struct ResourceRules {
 }
 
 impl ResourceRules {
-    /// What holds for most kinds.
+    /// Rules for most kinds.
     pub const COMMON: ResourceRules = ResourceRules {
         unconditional_update: true,
         create_on_update: false,
@@ -56,7 +56,8 @@ impl ResourceRules {
     };
 }
 
-/// How often the real server validates the metadata of an update, and reports what is wrong each time. Measured on 1.36.
+/// How often the real server validates the metadata of an update, and reports what is wrong each time.
+/// Measured on 1.36.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataChecks {
     /// Times that the change of the metadata is validated.

@@ -1,5 +1,5 @@
-//! Where a webhook listens, as configurations and definitions write it, and how the versions of a definition are
-//! converted. Plain data; `admission` calls them.
+//! Where a webhook listens, as configurations and definitions write it, and how the versions of a definition
+//! are converted. Plain data; `admission` calls them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -71,7 +71,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Whether nobody but kubectl has written an object. What opdev applies for a chart always bears opdev's own name as well.
+/// Returns true if nobody but kubectl has written an object. What opdev applies for a chart always bears
+/// opdev's own name as well.
 pub(crate) fn is_kubectls(object: &Value) -> bool {
     let managers = object["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
     let is_kubectl =

@@ -1,5 +1,5 @@
-//! What a request wants, read off its method, path and query, as rules speak of it.
-//! Never looks a resource up: what nobody serves is authorized first, too.
+//! The attributes of a request, read off its method, path and query, as rules speak of it. Never looks a
+//! resource up: what nobody serves is authorized first, too.
 
 use crate::authorization::Attributes;
 use crate::handlers::path::{Query, decoded};

@@ -50,8 +50,8 @@ pub(crate) struct ClientCertificate {
 }
 
 impl Authority {
-    /// The authority that the store keeps, so that kubeconfigs outlive a restart; a fresh one where there is none, or
-    /// where it has ended. `year` is the current one.
+    /// The authority that the store keeps, so that kubeconfigs outlive a restart; a fresh one where there is
+    /// none, or where it has ended. `year` is the current one.
     pub(crate) fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
         if let Some(bytes) = store.kept(KEPT)
             && let Some(kept) = Self::restored(&bytes)?

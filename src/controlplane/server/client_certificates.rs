@@ -1,5 +1,6 @@
-//! Whom a client certificate is for. As on a real API server, one that is of no known authority, or has ended, does not
-//! end the TLS handshake: its requests are answered with 401, which a client can tell its user. Never makes a certificate.
+//! Whom a client certificate is for. As on a real API server, one that is of no known authority, or has
+//! ended, does not end the TLS handshake: its requests are answered with 401, which a client can tell its
+//! user. Never makes a certificate.
 
 use super::certificates::{Failure, user_of};
 use crate::identity::User;
@@ -16,12 +17,13 @@ use std::sync::Arc;
 pub(crate) enum CertificateUser {
     /// There is none.
     Absent,
-    /// No known authority signed it, it has ended, or it names nobody: who has no other credential is refused.
+    /// No known authority signed it, it has ended, or it names nobody: who has no other credential is
+    /// refused.
     Refused,
     Known(User),
 }
 
-/// Who signs the certificates of clients.
+/// The authorities that sign the certificates of clients.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientAuthorities {
     verifier: Arc<dyn ClientCertVerifier>,

@@ -1,5 +1,5 @@
-//! A small web server for requests without a body, such as probes and scrapes: HTTP/1.1, with TLS where it is asked for.
-//! Knows neither the control plane nor what is answered.
+//! A small web server for requests without a body, such as probes and scrapes: HTTP/1.1, with TLS where it is
+//! asked for. Knows neither the control plane nor what is answered.
 
 use super::certificates::{Authority, Failure, server_only};
 use super::listener::Serving;
@@ -54,7 +54,8 @@ pub struct EndpointResponse {
 /// Answers requests.
 pub type EndpointHandler = Arc<dyn Fn(EndpointRequest) -> BoxFuture<'static, EndpointResponse> + Send + Sync>;
 
-/// A certificate for an endpoint of this process, signed by an authority that nobody knows; `year` is the current one.
+/// A certificate for an endpoint of this process, signed by an authority that nobody knows; `year` is the
+/// current one.
 ///
 /// # Errors
 /// Where the system gives no randomness.
@@ -62,7 +63,8 @@ pub fn self_signed(year: i16) -> Result<Serving, Failure> {
     Authority::new(year)?.webhook_server()
 }
 
-/// Answers on `listener` until `stop` fires. With a certificate it speaks TLS; a newer one serves the next connection.
+/// Answers on `listener` until `stop` fires. With a certificate it speaks TLS; a newer one serves the next
+/// connection.
 ///
 /// # Errors
 /// Where the first certificate cannot be used.
@@ -105,7 +107,7 @@ fn acceptor(serving: &Serving) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(server_only(serving)?)))
 }
 
-/// Whether a certificate goes with its key.
+/// Checks that a certificate goes with its key.
 ///
 /// # Errors
 /// Why it does not.
@@ -131,7 +133,7 @@ async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, handler: EndpointHand
         async move { Ok::<_, Infallible>(answer(&request, &handler).await) }
     });
     let mut builder = http1::Builder::new();
-    // Who has its answer leaves: idle connections take the room of others.
+    // A client that has its answer leaves: idle connections take the room of others.
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).keep_alive(false);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

@@ -1,6 +1,6 @@
 //! The front door: every request, from a socket or from this process, comes through `Front::answer`.
-//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic becomes a 500,
-//! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
+//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic
+//! becomes a 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
 use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
@@ -134,7 +134,7 @@ impl Front {
         response
     }
 
-    /// Who the request counts for, where he may make it.
+    /// The user that the request counts for, if the client may make it.
     fn admitted<'a>(
         &self,
         user: &'a User,
@@ -160,7 +160,7 @@ impl Front {
     {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
-        // Of resources it counts only where the request ends soon, which they know best.
+        // A resource counts only where the request ends soon, which its handler knows best.
         if !Api::serves(&path)
             && let Some(why) = Query::parse(&query).wrong_timeout()
         {
@@ -187,7 +187,8 @@ impl Front {
             return plain(request.headers(), &query, &health::version());
         }
         if self.stop.is_cancelled() {
-            // Clients in this process outlive the plane: they get an error instead of answers of a stopped plane.
+            // Clients in this process outlive the plane: they get an error instead of answers of a stopped
+            // plane.
             return status(&Status::new(503, "ServiceUnavailable", "the control plane has stopped"));
         }
         if Api::serves(&path) {

@@ -23,7 +23,8 @@ struct Asked {
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Who the request is to count for: the one the headers name, where `user` may be him; else `user`.
+/// The user that the request counts for: the one the headers name, where `user` may impersonate that one;
+/// else `user`.
 pub(super) fn impersonated<'a>(
     registry: &Registry,
     user: &'a User,

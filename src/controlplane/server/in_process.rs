@@ -1,5 +1,6 @@
 //! The API as a tower service in this process: no socket, no TLS, the same front door.
-//! This is what `kube::Client` is built on; the user is the one who made the service, not the one who makes the request.
+//! This is what `kube::Client` is built on; the user is the one who made the service, not the one who makes
+//! the request.
 
 use super::front::Front;
 use super::observed::{self, Disconnected};
@@ -30,15 +31,15 @@ impl InProcess {
         InProcess { front, user: Arc::new(user), ahead_of_disk: false }
     }
 
-    /// The same API asked by somebody else.
+    /// This API, asked by another user.
     #[must_use]
     pub fn as_user(&self, user: User) -> Self {
         InProcess { user: Arc::new(user), ..self.clone() }
     }
 
-    /// The same API for somebody who ends with this process: it answers before the disk has what an answer tells. A crash
-    /// takes the newest changes then; what is left is what was there at some moment before, never a part of it without
-    /// what came before that part.
+    /// This API for a client that ends with the process: an answer does not wait until the disk has the
+    /// write. A crash then takes the newest changes; the state that is left existed at some moment before,
+    /// and nothing is missing in the middle.
     #[must_use]
     pub fn ahead_of_disk(&self) -> Self {
         InProcess { ahead_of_disk: true, ..self.clone() }
@@ -53,7 +54,7 @@ pub struct ObservedInProcess {
 }
 
 impl InProcess {
-    /// The same API for a client that is observed.
+    /// This API for a client that is observed.
     #[must_use]
     pub fn observed(&self, observer: Arc<dyn Observer>) -> ObservedInProcess {
         let client = Client { user: (*self.user).clone(), observer };

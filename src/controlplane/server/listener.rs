@@ -49,8 +49,8 @@ pub struct Listen {
     pub address: SocketAddr,
     /// What the server shows to clients; a certificate of the plane's own authority where there is none.
     pub serving: Option<Serving>,
-    /// Certificates of further authorities, PEM, whose client certificates are believed beside the plane's own:
-    /// the common name is the user, the organizations are the groups.
+    /// Certificates of further authorities, PEM, whose client certificates are believed beside the plane's
+    /// own: the common name is the user, the organizations are the groups.
     pub client_authorities: Option<String>,
 }
 
@@ -91,8 +91,8 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// A kubeconfig for whoever has this token: a credential, too. `auth_provider` names one that the client knows how
-    /// to make; any other client refuses the whole file.
+    /// A kubeconfig for whoever has this token: a credential, too. `auth_provider` names one that the client
+    /// knows how to make; any other client refuses the whole file.
     pub fn kubeconfig_of(
         &self,
         token: &ObservedToken,
@@ -155,8 +155,8 @@ pub(crate) async fn listen(
     Ok(Listening { address, kubeconfig, authority: trusted.clone() })
 }
 
-/// Where an earlier plane on the same store has listened, as the kubeconfigs of then say; elsewhere where that is
-/// taken. An address with a port is taken at its word.
+/// Where an earlier plane on the same store has listened, as the kubeconfigs of then say; elsewhere where
+/// that is taken. An address with a port is taken at its word.
 async fn bind(address: SocketAddr, store: &Store) -> Result<TcpListener, Failure> {
     const KEPT: &str = "address";
     let kept =
@@ -324,7 +324,7 @@ async fn handshake(
     acceptor.accept(stream).await.map(Some)
 }
 
-/// Who asks.
+/// A client of the server.
 enum Visitor {
     User(User),
     /// Somebody whose calls are looked at.
@@ -363,7 +363,8 @@ impl SocketService for ApiService {
 }
 
 impl ApiService {
-    /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount), then nobody.
+    /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount),
+    /// then nobody.
     fn client(&self, certified: &CertificateUser, headers: &HeaderMap) -> Option<Visitor> {
         match (certified, bearer(headers)) {
             (CertificateUser::Known(user), _) => Some(Visitor::User(user.clone())),

@@ -1,5 +1,6 @@
-//! `/metrics`: how many requests there were, how long they took, and how many objects are stored, with the names, labels
-//! and buckets of the real server, in the text format of Prometheus. Nothing else of what the real one counts.
+//! `/metrics`: how many requests there were, how long they took, and how many objects are stored, with the
+//! names, labels and buckets of the real server, in the text format of Prometheus. Nothing else of what the
+//! real one counts.
 
 use super::attributes;
 use crate::authorization::Attributes;
@@ -36,7 +37,7 @@ struct Labels {
 #[derive(Clone, Debug, Default)]
 struct Series {
     by_code: BTreeMap<u16, u64>,
-    /// Of those that are not streams: how many there were in each bucket, and beyond the last one.
+    /// Requests that are not streams: how many there were in each bucket, and beyond the last one.
     buckets: [u64; BUCKETS.len() + 1],
     sum: f64,
 }
@@ -92,7 +93,8 @@ impl Labels {
         }
     }
 
-    /// Takes out what nobody serves: a request that is refused may name anything, and there is no end to that.
+    /// Takes out what nobody serves: a request that is refused may name anything, and there is no end to
+    /// that.
     fn keep_served(&mut self, catalog: &Catalog) {
         match catalog.served().find(&self.group, &self.version, &self.resource) {
             Some(resource) if resource.subresource(&self.subresource).is_some() => {}

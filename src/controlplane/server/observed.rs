@@ -1,5 +1,6 @@
-//! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks for, and
-//! lets events of a watch through one by one where they are held. Never changes what is asked or answered otherwise.
+//! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks
+//! for, and lets events of a watch through one by one where they are held. Never changes what is asked or
+//! answered otherwise.
 
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,
@@ -115,7 +116,8 @@ where
         answered(response.status().as_u16(), Copied::default(), disturbed);
         return Ok(watched(response, &asked, client, treatment));
     }
-    // Nothing is copied of a list in parts, which is long, nor of what goes on: a log, and a connection of its own.
+    // Nothing is copied of a list in parts, which is long, nor of what goes on: a log, and a connection of
+    // its own.
     let goes_on = asked.path.ends_with("/log")
         || asked.path.split('/').any(|part| part == "proxy")
         || response.status() == StatusCode::SWITCHING_PROTOCOLS
@@ -139,7 +141,7 @@ fn with_query(uri: &Uri, query: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Whether events follow: then the answer has no known end.
+/// Returns true if events follow: then the answer has no known end.
 fn is_watch<E>(asked: &Asked, response: &Answered<E>) -> bool {
     let asked_for = Query::parse(&asked.query).flag("watch") == Some(true) || asked.path.contains("/watch/");
     asked_for && response.status() == StatusCode::OK && response.body().size_hint().exact().is_none()
@@ -158,8 +160,8 @@ fn plain_type(headers: &HeaderMap) -> String {
     text(headers, &CONTENT_TYPE).split(';').next().unwrap_or_default().trim().to_owned()
 }
 
-/// The answer, and a copy of its body where that is short. Of a longer one only as much is read ahead as a copy would
-/// hold; of one that goes on, nothing.
+/// The answer, and a copy of its body where that is short. Of a longer one only as much is read ahead as a
+/// copy would hold; of one that goes on, nothing.
 async fn passed<E: Send + 'static>(response: Answered<E>, goes_on: bool) -> (Answered<E>, Copied) {
     let content_type = plain_type(response.headers());
     let size = response.body().size_hint().exact();

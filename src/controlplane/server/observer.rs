@@ -1,6 +1,6 @@
-//! Who looks over the shoulder of one client: each of its requests with its answer, each event that a watch delivers,
-//! and faults on request. A client is observed by the token that was made for it; for all others this costs nothing.
-//! Read `observed` for how copies are made.
+//! Observes one client: each of its requests with its answer, each event that a watch delivers, and faults on
+//! request. A client is observed by the token that was made for it; for all others this costs nothing. Read
+//! `observed` for how copies are made.
 
 use crate::error::Status;
 use crate::identity::User;
@@ -20,13 +20,13 @@ pub(super) const COPIED: usize = 256 * 1024;
 
 /// Sees what one client does. Its methods are called on the way of a request, so they must not wait.
 pub trait Observer: Send + Sync + 'static {
-    /// Whether a request is disturbed, before it is handled.
+    /// The disturbance of a request, before it is handled.
     fn treatment(&self, _asked: &Asked) -> Treatment {
         Treatment::default()
     }
 
-    /// Something has happened. The answer to a request is on its way only after this has returned, so whatever the
-    /// client does next comes later.
+    /// Something has happened. The answer to a request is on its way only after this has returned, so
+    /// whatever the client does next comes later.
     fn seen(&self, observation: Observation);
 
     /// When the answer to a request leaves, which the observer has just seen.
@@ -79,7 +79,7 @@ pub struct Treatment {
     pub reset: Option<Reset>,
     /// What is asked for instead of its query, such as a list of an earlier revision.
     pub query: Option<String>,
-    /// Of a watch: whether its events pass.
+    /// The gate of a watch: it says whether events pass.
     pub gate: Option<watch::Receiver<Passage>>,
 }
 
@@ -105,7 +105,7 @@ pub enum Reset {
     After,
 }
 
-/// Whether events of a watch pass.
+/// The passage of events of a watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Passage {
     /// All of them.
@@ -143,7 +143,7 @@ pub struct Exchange {
     pub answer: Copied,
     /// From the request's head to the answer; of a watch and of a list in parts, to its head.
     pub took: Duration,
-    /// Whether a treatment made it what it is.
+    /// True if a treatment made it what it is.
     pub disturbed: bool,
 }
 
@@ -254,7 +254,7 @@ pub(crate) struct Client {
 pub(crate) struct Clients(RwLock<HashMap<String, Arc<Client>>>);
 
 impl Clients {
-    /// Who has this token.
+    /// The client that has this token.
     pub(super) fn client_of_token(&self, token: &str) -> Option<Arc<Client>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned()
     }

@@ -1,8 +1,8 @@
-//! A socket on loopback for one observed client, whose requests somebody else answers: the API server of another
-//! cluster. Its only secret is a token of its own; nobody without it gets any further than 401.
+//! A socket on loopback for one observed client, whose requests somebody else answers: the API server of
+//! another cluster. Its only secret is a token of its own; nobody without it gets any further than 401.
 //!
-//! A relay has a thread and a runtime of its own: a call is handed from the client's connection to that of the API server and
-//! back, and on one thread that wakes nobody.
+//! A relay has a thread and a runtime of its own: a call is handed from the client's connection to that of
+//! the API server and back, and on one thread that wakes nobody.
 
 use super::certificates::{Authority, Failure};
 use super::client_certificates::CertificateUser;
@@ -58,8 +58,8 @@ impl fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// Listens on a free port of loopback. Calls go to `upstream` without the token; `user` is the name that they are
-    /// told under.
+    /// Listens on a free port of loopback. Calls go to `upstream` without the token; `user` is the name that
+    /// they are told under.
     ///
     /// # Errors
     /// Where no port is free, or the system has no randomness for keys.
@@ -93,8 +93,8 @@ impl Relay {
         Ok(Relay { address, authority: authority.certificate(), token, _stop: stop.drop_guard() })
     }
 
-    /// A kubeconfig for the client: a credential. `auth_provider` names one that the client knows how to make; any other
-    /// client refuses the whole file.
+    /// A kubeconfig for the client: a credential. `auth_provider` names one that the client knows how to
+    /// make; any other client refuses the whole file.
     pub fn kubeconfig(&self, namespace: &str, auth_provider: Option<&str>) -> String {
         kubeconfig_of_token(self.address, &self.authority, &self.token, namespace, auth_provider)
     }

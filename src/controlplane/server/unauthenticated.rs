@@ -1,6 +1,6 @@
-//! Connections whose client has not authenticated yet: no request on them has carried a valid credential. Their number is
-//! limited: where one more comes, the one that has been silent for longest is closed. So clients that send nothing never
-//! keep others out. Authenticated connections are not counted.
+//! Connections whose client has not authenticated yet: no request on them has carried a valid credential.
+//! Their number is limited: where one more comes, the one that has been silent for longest is closed. So
+//! clients that send nothing never keep others out. Authenticated connections are not counted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +134,8 @@ impl UnauthenticatedConnection {
         Some(if busy { Instant::now() + SILENCE } else { activity.since + SILENCE })
     }
 
-    /// Resolves when the connection has to go: others need its room, or its client has been silent for too long.
+    /// Resolves when the connection has to go: others need its room, or its client has been silent for too
+    /// long.
     pub(super) async fn closed(&self) {
         while let Some(at) = self.deadline() {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! What is read of an X.509 certificate: whom it names and when it ends. Checks no signature.
+//! The part of an X.509 certificate that is read: its subject and its end. Checks no signature.
 
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
@@ -32,7 +32,8 @@ pub(super) fn subject(der: &[u8]) -> Option<Subject> {
     Some(subject)
 }
 
-/// The text of a name. The library reads the forms of RFC 5280; Go also takes others, such as IA5String, which are ASCII.
+/// The text of a name. The library reads the forms of RFC 5280; Go also takes others, such as IA5String,
+/// which are ASCII.
 fn text(value: &Any) -> Option<String> {
     match DirectoryString::try_from(value) {
         Ok(text) => Some(text.value().into_owned()),

@@ -1,5 +1,5 @@
-//! Panics of the database that are expected: a damaged file can lead it astray at any place. Whoever reports panics asks here
-//! whether one is caught, and told in other words.
+//! Panics of the database that are expected: a damaged file can lead it astray at any place. Whoever reports
+//! panics asks here whether one is caught, and told in other words.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
     done
 }
 
-/// Whether a panic on this thread is caught by the store, which tells what it means.
+/// Returns true if a panic on this thread is caught by the store, which tells what it means.
 pub fn panics_are_caught() -> bool {
     DEPTH.get() > 0
 }

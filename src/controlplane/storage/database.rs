@@ -1,10 +1,11 @@
 //! The store of a folder: one redb file, one transaction for each batch. The only place of this package that
 //! touches files; `salvage` reads what it opens. Never knows what an object means.
 //!
-//! A file is made under another name and renamed when it is whole, so that a process killed at any moment leaves
-//! either none or one that opens. `record` has the checksum of each object; the file also says how many objects it
-//! holds and what their checksums add up to, so that one that is missing is noticed. A damaged file is read as far as
-//! it can be (`salvage`), and a new one takes its place; the damaged one is kept.
+//! A file is made under another name and renamed when it is whole, so that a process killed at any moment
+//! leaves either none or one that opens. `record` has the checksum of each object; the file also says how
+//! many objects it holds and what their checksums add up to, so that one that is missing is noticed. A
+//! damaged file is read as far as it can be (`salvage`), and a new one takes its place; the damaged one is
+//! kept.
 
 use super::caught::caught;
 use super::disk::{Batch, CommitError, Disk, MovedAside, OpenError, Saved};
@@ -74,7 +75,8 @@ impl Totals {
 pub(super) struct Opened {
     pub(super) disk: StoreFile,
     pub(super) saved: Saved,
-    /// Where the file cannot stay as it is: everything has to be committed to `disk`, which then takes its place.
+    /// Where the file cannot stay as it is: everything has to be committed to `disk`, which then takes its
+    /// place.
     pub(super) mended: Option<Mended>,
 }
 
@@ -146,8 +148,8 @@ pub fn discard(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the keys and tokens that the store of a folder keeps, so that the next start makes them anew; objects stay.
-/// False where there is no store.
+/// Removes the keys and tokens that the store of a folder keeps, so that the next start makes them anew;
+/// objects stay. False where there is no store.
 ///
 /// # Errors
 /// Where the store cannot be opened, or cannot be written.

@@ -1,5 +1,6 @@
-//! What the store asks of whatever keeps it over a restart: everything at the start, then batch after batch.
-//! Knows no file and no format; `database` is the one there is, `writer` the one who calls it.
+//! The contract between the store and the medium that keeps it over a restart: everything at the start, then
+//! batch after batch. Knows no file and no format; `database` is the one there is, `writer` the one who calls
+//! it.
 
 use super::{Key, Stored};
 use std::collections::{BTreeMap, HashMap};
@@ -37,8 +38,8 @@ pub(super) struct Saved {
 
 /// A place that survives the process.
 pub(super) trait Disk: Send {
-    /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a failure the
-    /// same batch may be handed over again.
+    /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a
+    /// failure the same batch may be handed over again.
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError>;
 }
 
@@ -47,7 +48,7 @@ pub(super) trait Disk: Send {
 pub(super) struct CommitError {
     /// The file of the store.
     pub(super) file: PathBuf,
-    /// What went wrong there.
+    /// The error there.
     pub(super) cause: Box<dyn Error + Send + Sync>,
 }
 
@@ -92,7 +93,7 @@ impl Error for OpenError {}
 pub struct MovedAside {
     /// Where the damaged file is now.
     pub to: PathBuf,
-    /// What is wrong with it.
+    /// Its error.
     pub why: String,
     /// How many objects came back.
     pub back: usize,

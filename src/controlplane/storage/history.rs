@@ -51,7 +51,7 @@ impl Change {
 /// The history no longer reaches back to the revision asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// What was asked for.
+    /// The request.
     pub wanted: u64,
     /// The oldest revision from which all changes are known.
     pub oldest: u64,
@@ -65,8 +65,8 @@ const FEWEST: usize = 64;
 #[derive(Debug)]
 pub(super) struct History {
     limit: usize,
-    /// Bytes of text of all objects in the log whose text was counted; whoever pushes a change does that later, for
-    /// it takes longer than all the rest.
+    /// Bytes of text of all objects in the log whose text was counted; whoever pushes a change does that
+    /// later, for it takes longer than all the rest.
     bytes: Arc<AtomicI64>,
     /// Changes at or before this revision are forgotten.
     floor: u64,
@@ -129,7 +129,7 @@ impl History {
         forgotten
     }
 
-    /// Whether nothing changed after `revision`.
+    /// Returns true if nothing changed after `revision`.
     pub(super) fn is_current(&self, revision: u64) -> bool {
         self.log.back().map_or(self.floor, |change| change.revision) <= revision
     }

@@ -1,6 +1,7 @@
-//! Finds the objects of a table by their controller or by their labels, without looking at each of them. The tables in
-//! which controllers look that way, and those of release records, have an index; in the others everything is looked at.
-//! What is found may hold a few objects more than were asked for, never one less: who asks checks each.
+//! Finds the objects of a table by their controller or by their labels, without looking at each of them. The
+//! tables in which controllers look that way, and those of release records, have an index; in the others
+//! everything is looked at. What is found may hold a few objects more than were asked for, never one less:
+//! who asks checks each.
 
 use super::{Key, Stored};
 use crate::attributes::{Attributes, Indexed, Lookup};
@@ -8,12 +9,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Of one table.
+/// The index of one table.
 #[derive(Debug)]
 pub(super) struct Index {
     by: Indexed,
     hasher: RandomState,
-    /// Under the hash of a namespace and a term: the objects it holds for, by key. Two terms of one hash share an entry.
+    /// Under the hash of a namespace and a term: the objects it holds for, by key. Two terms of one hash
+    /// share an entry.
     entries: HashMap<u64, Vec<Arc<Stored>>>,
 }
 
@@ -61,8 +63,8 @@ impl Index {
         }
     }
 
-    /// The objects of a namespace among which those are that are looked for, by key; `None` where there is no index of
-    /// them.
+    /// The objects of a namespace among which those are that are looked for, by key; `None` where there is no
+    /// index of them.
     pub(super) fn find(&self, namespace: &str, wanted: &Lookup<'_>) -> Option<Vec<Arc<Stored>>> {
         let controlled = |uid| self.hash(namespace, &Term::Controller(uid));
         let terms = match (self.by, wanted) {

@@ -1,7 +1,7 @@
 //! The untyped, versioned store: tables of objects, one revision counter, a bounded history per table.
-//! In memory, and where it is told a folder, on disk as well: everything is read at the start, and what changes is
-//! written by a thread beside it. Never knows what an object means; it only stamps `metadata.resourceVersion`.
-//! Read `watch` next; `writer` and `database` for what survives a restart.
+//! In memory, and where it is told a folder, on disk as well: everything is read at the start, and what
+//! changes is written by a thread beside it. Never knows what an object means; it only stamps
+//! `metadata.resourceVersion`. Read `watch` next; `writer` and `database` for what survives a restart.
 
 mod caught;
 mod database;
@@ -116,8 +116,9 @@ impl Store {
         Store { inner: RwLock::new(Inner::at(1, indexing)), writer: None }
     }
 
-    /// The store of a folder, as it was when it was last written; made where there is none. Where what is there is
-    /// damaged, every object that verifies comes back, and the damaged file is kept. Reads all of it: blocks.
+    /// The store of a folder, as it was when it was last written; made where there is none. Where what is
+    /// there is damaged, every object that verifies comes back, and the damaged file is kept. Reads all of
+    /// it: blocks.
     pub(crate) fn open(folder: &Path, indexing: IndexingOf) -> Result<(Self, Option<MovedAside>), OpenError> {
         // The objects come before the revision they are of.
         let mut inner = Inner::at(0, indexing);
@@ -180,8 +181,8 @@ impl Store {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Objects that were written or asked for last are kept as trees, too, up to so many bytes of their text: a tree takes
-    /// about five times as much, and a write needs that of the version before.
+    /// Objects that were written or asked for last are kept as trees, too, up to so many bytes of their text:
+    /// a tree takes about five times as much, and a write needs that of the version before.
     pub fn keep_trees(&self, bytes: usize) {
         self.read().trees.set_limit(bytes);
     }
@@ -203,13 +204,13 @@ impl Store {
         Listing { revision: inner.revision, items }
     }
 
-    /// The objects of a table, or of one namespace of it, among which those are that are looked for: as few as can be
-    /// found without looking at each. By namespace and name.
+    /// The objects of a table, or of one namespace of it, among which those are that are looked for: as few
+    /// as can be found without looking at each. By namespace and name.
     pub fn find(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Vec<Arc<Stored>> {
         self.list_among(table, namespace, wanted).items
     }
 
-    /// The same, with the revision of the state that they are from.
+    /// The objects that `find` gives, with the revision of the state that they are from.
     pub fn list_among(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Listing {
         let inner = self.read();
         let items = inner.tables.get(table).map(|found| {
@@ -268,7 +269,8 @@ impl Store {
         Ok(object)
     }
 
-    /// What is known of a new version of an object without reading it; `None` for the first object of a table.
+    /// The known facts about a new version of an object without reading it; `None` for the first object of a
+    /// table.
     fn attributes(&self, table: &str, key: &Key, value: &Value) -> Option<Attributes> {
         let (trees, previous) = {
             let inner = self.read();
@@ -278,8 +280,8 @@ impl Store {
         Some(trees.attributes(value, previous.as_ref().map(|previous| previous.attributes())))
     }
 
-    /// Removes an object; what is returned is its last state (`last`, or as it was), stamped with the revision of
-    /// the removal.
+    /// Removes an object; what is returned is its last state (`last`, or as it was), stamped with the
+    /// revision of the removal.
     pub fn remove(
         &self,
         table: &str,
@@ -316,8 +318,9 @@ impl Store {
         Ok(object)
     }
 
-    /// Takes a change in, and wakes its readers when they can read it: where there is a disk, those from outside are
-    /// woken when it is there. What it makes way for is freed without the lock: that takes longer than a write.
+    /// Takes a change in, and wakes its readers when they can read it: where there is a disk, those from
+    /// outside are woken when it is there. What it makes way for is freed without the lock: that takes longer
+    /// than a write.
     fn record(&self, mut inner: RwLockWriteGuard<'_, Inner>, change: Change) {
         inner.revision = change.revision;
         let change = Arc::new(change);
@@ -334,8 +337,8 @@ impl Store {
         readers.iter().chain([&all]).for_each(Readers::wake);
     }
 
-    /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history no longer
-    /// reaches back to it.
+    /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history
+    /// no longer reaches back to it.
     pub fn watch(self: &Arc<Self>, table: &str, from: u64) -> Result<Watch, Expired> {
         let mut inner = self.write();
         let (name, found) = inner.table(table);
@@ -351,8 +354,8 @@ impl Store {
         Ok(Watch::new(self.clone(), None, from, inner.all.subscribe(), None))
     }
 
-    /// The changes after `from` that are known now and not newer than `until` says, and up to which revision all are
-    /// among them.
+    /// The changes after `from` that are known now and not newer than `until` says, and up to which revision
+    /// all are among them.
     fn changes(
         &self,
         table: Option<&str>,

@@ -1,6 +1,6 @@
-//! Makes objects of the records of a file, on all cores once there are many: a start waits for it. Few texts wait at a time,
-//! so that a start does not hold the whole file beside its objects.
-//! Never reads the file, and never decides what of it counts; read `salvage`.
+//! Makes objects of the records of a file, on all cores once there are many: a start waits for it. Few texts
+//! wait at a time, so that a start does not hold the whole file beside its objects. Never reads the file, and
+//! never decides what of it counts; read `salvage`.
 #![expect(
     clippy::disallowed_methods,
     reason = "these threads are only for this; `Store::open` blocks, and says so"
@@ -36,7 +36,7 @@ struct Record {
     text: Range<usize>,
 }
 
-/// What became of a record; without an object where its text is none.
+/// The outcome for a record; without an object where its text is none.
 struct Made {
     table: Arc<str>,
     key: Key,

@@ -1,5 +1,5 @@
-//! How an object lies in the store's file: its own key, revision and text behind a checksum of all three, so that a
-//! record can be known for what it is wherever it is found. Never touches a file.
+//! How an object lies in the store's file: its own key, revision and text behind a checksum of all three, so
+//! that a record can be known for what it is wherever it is found. Never touches a file.
 
 use super::{Key, Stored};
 
@@ -41,8 +41,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<Record<'_>> {
     Some(Record { key: bytes.get(HEAD..key_end)?, revision, text: bytes.get(key_end..end)?, sum })
 }
 
-/// How often each byte may be read in the search for records, on average. A file that somebody made up can hold a mark
-/// at every fourth byte, each of which claims the rest of the file.
+/// How often each byte may be read in the search for records, on average. A file that somebody made up can
+/// hold a mark at every fourth byte, each of which claims the rest of the file.
 const READINGS: usize = 256;
 
 /// The records in bytes that may hold anything, wherever they lie; all of them, where no marks were made up.
@@ -92,7 +92,8 @@ pub(super) fn decode_key(bytes: &[u8]) -> Option<(&str, Key)> {
     Some((table, Key::new(namespace, name)))
 }
 
-/// Whether this can be the key of an object: three names, the last of which is not empty, without a control character.
+/// Returns true if this can be the key of an object: three names, the last of which is not empty, without a
+/// control character.
 pub(super) fn is_key(bytes: &[u8]) -> bool {
     let plain = |name: &str| !name.contains(char::is_control);
     decode_key(bytes).is_some_and(|(table, key)| {
@@ -111,7 +112,8 @@ pub(super) fn shown_key(bytes: &[u8]) -> String {
     }
 }
 
-/// The record of format 1: a revision, a checksum of it and the text, and the text. Its key was in no checksum.
+/// The record of format 1: a revision, a checksum of it and the text, and the text. Its key was in no
+/// checksum.
 pub(super) fn read_first_format<'a>(key: &'a [u8], bytes: &'a [u8]) -> Option<Record<'a>> {
     let (head, text) = bytes.split_at_checked(12)?;
     let mut sum = flate2::Crc::new();
@@ -128,7 +130,7 @@ pub(super) fn write_kept(name: &str, bytes: &[u8]) -> Vec<u8> {
     [&checksum(&[name.as_bytes(), bytes].join(&0)).to_le_bytes(), bytes].concat()
 }
 
-/// The same read again, where it is what was written.
+/// Reads back bytes that `write_kept` wrote; `None` for other bytes.
 pub(super) fn read_kept<'a>(name: &str, written: &'a [u8]) -> Option<&'a [u8]> {
     let (sum, bytes) = written.split_at_checked(4)?;
     (checksum(&[name.as_bytes(), bytes].join(&0)).to_le_bytes() == sum).then_some(bytes)
@@ -141,7 +143,8 @@ mod tests {
 
     #[test]
     fn marks_that_were_made_up_do_not_make_a_search_endless() {
-        // Each claims half a megabyte, in a megabyte of marks: a checksum of each would read eleven gigabytes.
+        // Each claims half a megabyte, in a megabyte of marks: a checksum of each would read eleven
+        // gigabytes.
         let mut mark = [0; HEAD];
         mark[..4].copy_from_slice(&MARK);
         mark[20..24].copy_from_slice(&(1_u32 << 19).to_le_bytes());

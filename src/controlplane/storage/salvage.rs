@@ -1,5 +1,8 @@
-//! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever in the
-//! file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
+//! The problem: a process may be killed, or a disk may lie, in the middle of any page. Whatever is left must
+//! come back without inventing an object, and without hiding that one is lost.
+//!
+//! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever
+//! in the file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
 
 use super::Key;
 use super::caught::caught;
@@ -28,7 +31,7 @@ pub(super) trait TakeIn {
 pub(super) struct Found {
     pub(super) saved: Saved,
     pub(super) totals: Totals,
-    /// Whether it has to be written anew.
+    /// True if it has to be written anew.
     pub(super) fresh: bool,
     /// What is wrong with it, and what is lost.
     pub(super) damage: Option<(String, Vec<String>)>,
@@ -46,7 +49,7 @@ pub(super) struct Reading<'a> {
     sum: u64,
     newest: u64,
     kept: BTreeMap<String, Vec<u8>>,
-    /// Whether all that is kept beside the objects was read.
+    /// True if all that is kept beside the objects was read.
     kept_read: bool,
     /// Objects of which the key is there, but no record that verifies.
     broken: HashSet<Vec<u8>>,
@@ -229,9 +232,10 @@ impl<'a> Reading<'a> {
         Ok(Found { saved: Saved { revision, kept: self.kept }, totals, fresh, damage, back })
     }
 
-    /// Takes the newest record of each object that was not read yet. Pages that are free hold older records, and such of
-    /// objects that were deleted: where it is known how many objects there are, only so many come back as are missing
-    /// beside those whose key was read, those whose checksums add up to what the file says.
+    /// Takes the newest record of each object that was not read yet. Pages that are free hold older records,
+    /// and such of objects that were deleted: where it is known how many objects there are, only so many come
+    /// back as are missing beside those whose key was read, those whose checksums add up to what the file
+    /// says.
     fn look_in(&mut self, bytes: &[u8]) {
         // A record may have come back under its own key from another place of the tree.
         self.broken.retain(|key| !self.keys.contains(key));
@@ -249,13 +253,14 @@ impl<'a> Reading<'a> {
             // A key that no object can have tells nothing: its object is looked for under its own key.
             let named = self.broken.iter().filter(|key| record::is_key(key)).count();
             let unnamed = totals.count.saturating_sub((self.keys.len() + named) as u64);
-            // Of one whose key is there it is not known what it would add.
+            // A record whose key is there may add anything, so nothing is known then.
             let missing = (named == 0).then(|| totals.sum.wrapping_sub(self.sum));
             others = chosen(others, usize::try_from(unnamed).unwrap_or(usize::MAX), missing);
         }
         found.iter().chain(&others).for_each(|record| self.accept(record));
         let Some(totals) = self.totals else { return self.doubt(&found) };
-        // Where as many are there as the file says, a key that no object can have stood for one that came back.
+        // Where as many are there as the file says, a key that no object can have stood for one that came
+        // back.
         if self.keys.len() as u64 >= totals.count {
             self.broken.retain(|key| record::is_key(key));
         }
@@ -288,9 +293,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Of records that belong to no key that was read, the newest first: as many as are missing. Where it is known to what
-/// their checksums add up, they do, as long as no more than one of the newest was deleted; the only one that is missing is
-/// the one whose checksum is right, or none.
+/// Chooses among records that belong to no key that was read, the newest first: as many as are missing. If
+/// the sum of their checksums is known, the chosen ones have that sum, as long as no more than one of the
+/// newest was deleted. A single missing record is the one whose checksum is right, or none.
 fn chosen<'b>(mut others: Vec<Record<'b>>, count: usize, missing: Option<u64>) -> Vec<Record<'b>> {
     if let (1, Some(missing)) = (count, missing) {
         others.retain(|record| u64::from(record.sum) == missing);
@@ -593,7 +598,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fill(folder.path());
         let whole = std::fs::read(folder.path().join("store.redb")).unwrap();
-        // Of every page a few bits, other ones in each.
+        // A few bits of every page are tried, other ones in each.
         for place in (0..whole.len()).step_by(whole.len() / 150 + 1) {
             let (store, moved) = {
                 std::fs::write(folder.path().join("store.redb"), &whole).unwrap();
@@ -607,8 +612,8 @@ mod tests {
         }
     }
 
-    /// How many entries a page has is in its third byte: with another number, its entries are read at wrong places, and
-    /// what is read there can ask for more memory than there is.
+    /// How many entries a page has is in its third byte: with another number, its entries are read at wrong
+    /// places, and what is read there can ask for more memory than there is.
     #[test]
     fn a_page_that_claims_another_number_of_entries_costs_no_more_than_one_object() {
         let folder = tempfile::tempdir().unwrap();

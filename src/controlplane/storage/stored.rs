@@ -1,7 +1,7 @@
-//! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it without
-//! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for; its
-//! `managedFields` are compact (`opdev_object::apply::compact`).
-//! Never knows what an object means. Read `trees` next.
+//! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it
+//! without reading it. The tree of its fields is made when a rule asks for it, and let go when other objects
+//! are asked for; its `managedFields` are compact (`opdev_object::apply::compact`). Never knows what an
+//! object means. Read `trees` next.
 
 use super::trees::Trees;
 use crate::attributes::{Attributes, Indexing};
@@ -37,15 +37,16 @@ pub struct Stored {
     key: Key,
     attributes: Attributes,
     content: Mutex<Content>,
-    /// Whether its tree was asked for since `trees` looked last.
+    /// True if its tree was asked for since `trees` looked last.
     asked: AtomicBool,
-    /// Whether `trees` keeps its tree.
+    /// True if `trees` keeps its tree.
     kept: AtomicBool,
-    /// Who decides how long the tree is kept; nobody for an object outside the store, which keeps it.
+    /// The owner of the tree, which decides how long it is kept; nobody for an object outside the store,
+    /// which keeps it.
     trees: Weak<Trees>,
 }
 
-/// What is known of a version of an object before its content.
+/// The known facts about a version of an object before its content.
 pub(super) struct Head {
     pub(super) key: Key,
     /// The revision that writes it.
@@ -132,7 +133,7 @@ impl Stored {
         &self.key
     }
 
-    /// What is known of the object without reading it.
+    /// The known facts about the object without reading it.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
@@ -161,7 +162,8 @@ impl Stored {
         content.tree.clone().unwrap_or_else(|| content.parse())
     }
 
-    /// Whether it is null instead of an object, without reading it: null is never in the store, so it keeps its tree.
+    /// Returns true if it is null instead of an object, without reading it: null is never in the store, so it
+    /// keeps its tree.
     pub fn is_null(&self) -> bool {
         self.content().tree.as_ref().is_some_and(|tree| tree.is_null())
     }
@@ -171,14 +173,14 @@ impl Stored {
         self.keep_tree_after(None);
     }
 
-    /// The same, in the place of that of the version before.
+    /// Keeps the tree in the place of the tree of the version before.
     pub(super) fn keep_tree_after(self: &Arc<Self>, before: Option<&Arc<Stored>>) {
         if let Some(trees) = self.trees.upgrade() {
             trees.keep(self.clone(), before);
         }
     }
 
-    /// Whether `trees` keeps the tree.
+    /// Returns true if `trees` keeps the tree.
     pub(super) fn is_kept(&self) -> bool {
         self.kept.load(Ordering::Relaxed)
     }
@@ -188,7 +190,7 @@ impl Stored {
         self.kept.swap(kept, Ordering::Relaxed)
     }
 
-    /// Whether the tree is there, without making it.
+    /// Returns true if the tree is there, without making it.
     #[cfg(test)]
     pub(super) fn has_tree(&self) -> bool {
         self.content().tree.is_some()
@@ -204,7 +206,7 @@ impl Stored {
         }
     }
 
-    /// Whether the tree was asked for since this was called last.
+    /// Returns true if the tree was asked for since this was called last.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }
@@ -315,7 +317,8 @@ fn stamped(object: &mut Value, revision: u64) {
     }
 }
 
-/// An object as JSON text as clients know it, with kind and version in front as the real server's own types have them.
+/// An object as JSON text as clients know it, with kind and version in front as the real server's own types
+/// have them.
 pub(crate) fn text(object: &Value) -> Bytes {
     const FRONT: [&str; 2] = ["kind", "apiVersion"];
     let Some(map) = object.as_object() else { return object.to_string().into() };

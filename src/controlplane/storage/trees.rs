@@ -1,7 +1,7 @@
-//! How long the trees of stored objects are kept: those that were written or asked for last, up to so many bytes of
-//! text, and none of a version that was replaced. The text of an object whose tree is gone stays whole a while longer,
-//! then it is packed. One for each table, on one list of all tables.
-//! Never keeps an object for long that nobody else has.
+//! How long the trees of stored objects are kept: those that were written or asked for last, up to so many
+//! bytes of text, and none of a version that was replaced. The text of an object whose tree is gone stays
+//! whole a while longer, then it is packed. One for each table, on one list of all tables. Never keeps an
+//! object for long that nobody else has.
 
 use super::{Key, Stored};
 use crate::attributes::{Attributes, Indexing, Shared};
@@ -11,12 +11,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about five times its text.
+/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about five times
+/// its text.
 const KEPT: usize = 6 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
 
-/// Of one table.
+/// The trees of one table.
 #[derive(Debug)]
 pub(super) struct Trees {
     indexing: &'static Indexing,
@@ -24,7 +25,7 @@ pub(super) struct Trees {
     dictionaries: Dictionaries,
 }
 
-/// Of all tables of a store.
+/// The trees of all tables of a store.
 #[derive(Debug)]
 pub(super) struct All {
     /// Bytes of text of the objects whose trees are kept.
@@ -50,7 +51,7 @@ impl All {
 #[derive(Debug, Default)]
 struct Kept {
     objects: VecDeque<(Arc<Stored>, usize)>,
-    /// Of those whose trees are kept.
+    /// Bytes of the objects whose trees are kept.
     bytes: usize,
     /// How many of the objects are there although they were replaced.
     replaced: usize,
@@ -64,12 +65,13 @@ impl Trees {
         Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
-    /// What is known of an object without reading it; `before` is what was known of it before it changed.
+    /// The known facts about an object without reading it; `before` is what was known of it before it
+    /// changed.
     pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }
 
-    /// The same, read off its text; `None` where that is no JSON.
+    /// Attributes read off the text of an object; `None` where that is no JSON.
     pub(super) fn attributes_of_text(&self, text: &[u8]) -> Option<Attributes> {
         Attributes::of_text(self.indexing, text, &self.all.shared)
     }
@@ -84,8 +86,8 @@ impl Trees {
         self.dictionaries.pack(text)
     }
 
-    /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if there is one, and of
-    /// the oldest that nobody asked for since.
+    /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if
+    /// there is one, and of the oldest that nobody asked for since.
     pub(super) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
         let size = object.size();
         let record = self.indexing.is_record.then(|| object.clone());
@@ -104,7 +106,8 @@ impl Trees {
             }
             (kept.without_tree(self.all.limit.load(Ordering::Relaxed)), kept.take_unpacked())
         };
-        // It was read a moment ago, and memory that is freed now is used again before it leaves the processor's cache.
+        // It was read a moment ago, and memory that is freed now is used again before it leaves the
+        // processor's cache.
         before.iter().for_each(|(before, _)| before.forget_tree());
         record.iter().for_each(|record| record.forget_tree());
         resting.iter().for_each(|object| object.forget_tree());

@@ -1,7 +1,10 @@
-//! Writes behind the store's back: a thread that takes everything that has come since it last looked and commits it
-//! at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it. What nobody waits for, as
-//! most writes of controllers, is gathered for a moment.
-//! What is acknowledged waits in `settled`; the order of batches is the order of revisions.
+//! The problem: a client may see a write only when the disk has it, or a crash takes back what was
+//! acknowledged. A flush for each write is too slow, and readers may not overtake the writer.
+//!
+//! Writes behind the store's back: a thread that takes everything that has come since it last looked and
+//! commits it at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it.
+//! What nobody waits for, as most writes of controllers, is gathered for a moment. What is acknowledged waits
+//! in `settled`; the order of batches is the order of revisions.
 
 use super::disk::{Batch, Disk};
 use super::history::Readers;
@@ -36,7 +39,7 @@ struct Waiting {
     readers: HashMap<Arc<str>, Readers>,
     /// Counts what was pushed.
     entry: u64,
-    /// Whether somebody waits for what is in the batch.
+    /// True if somebody waits for what is in the batch.
     awaited: bool,
     closing: bool,
 }
@@ -67,7 +70,7 @@ impl Writer {
         Writer::gathering(disk, revision, GATHER)
     }
 
-    /// The same; gathers for so long what nobody waits for.
+    /// Starts the thread; writes that nobody waits for are gathered for `gather`.
     fn gathering(disk: Box<dyn Disk>, revision: u64, gather: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (told, progress) = watch::channel(Progress { revision, entry: 0, failure: None });
@@ -89,8 +92,8 @@ impl Writer {
         }
     }
 
-    /// An object as of a revision; the caller holds the store's lock, which makes the order that of revisions.
-    /// The table's readers are woken once it is on the disk.
+    /// An object as of a revision; the caller holds the store's lock, which makes the order that of
+    /// revisions. The table's readers are woken once it is on the disk.
     pub(super) fn object(
         &self,
         table: (&Arc<str>, impl FnOnce() -> Readers),

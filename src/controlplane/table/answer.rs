@@ -38,7 +38,7 @@ pub(crate) struct Wanted {
     pub(crate) version: &'static str,
     /// What rows carry.
     pub(crate) include: Include,
-    /// Whether columns are described; in a watch only the first Table does.
+    /// True if columns are described; in a watch only the first Table does.
     pub(crate) headers: bool,
     /// The time ages are counted to.
     pub(crate) now: Timestamp,

@@ -1,6 +1,6 @@
-//! Table answers: the columns of a kind and the cells of its rows. The printers of built-in kinds are here; the `Strategy`
-//! of a kind names its own. Custom resources bring their columns. Never selects or sorts objects; the verbs do. `row` has
-//! what printers share.
+//! Table answers: the columns of a kind and the cells of its rows. The printers of built-in kinds are here;
+//! the `Strategy` of a kind names its own. Custom resources bring their columns. Never selects or sorts
+//! objects; the verbs do. `row` has what printers share.
 
 mod age;
 pub(crate) mod answer;

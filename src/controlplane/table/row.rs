@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
         age::since(self.at(pointer), self.now)
     }
 
-    /// Whether `status.conditions` has this type with status True.
+    /// Returns true if `status.conditions` has this type with status True.
     pub(crate) fn condition(self, kind: &str) -> bool {
         self.list("/status/conditions").iter().any(|at| at["type"] == kind && at["status"] == "True")
     }

@@ -1,5 +1,5 @@
-//! Known secrets: gathers the strings that are secret and replaces them in free text, such as errors and notes.
-//! Pure; where a secret is found by its place in an object, read the parent module.
+//! Known secrets: gathers the strings that are secret and replaces them in free text, such as errors and
+//! notes. Pure; where a secret is found by its place in an object, read the parent module.
 
 use super::{MASK, beneath, is_secret, is_secret_name};
 use base64::Engine as _;
@@ -42,7 +42,7 @@ pub fn secrets_of_object(secret: &Value) -> Vec<String> {
     known(found)
 }
 
-/// Whether a value, in base64 or not, is a host, a port or another plain name.
+/// Returns true if a value, in base64 or not, is a host, a port or another plain name.
 fn is_name(value: &Value, in_base64: bool) -> bool {
     let Some(text) = value.as_str() else { return false };
     let decoded = if in_base64 { STANDARD.decode(text).ok() } else { Some(text.as_bytes().to_vec()) };
@@ -85,7 +85,8 @@ pub fn known(strings: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for secret in &given {
         let decoded = STANDARD.decode(secret.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        // What a list before has encoded already is not encoded again: such lists would double each time.
+        // A value that a list before has encoded already is not encoded again: such lists would double each
+        // time.
         let is_encoded = decoded.as_ref().is_some_and(|decoded| given.contains(decoded));
         if secret.len() >= SHORTEST && !is_encoded {
             list.push(STANDARD.encode(secret));

@@ -4,8 +4,9 @@
 use super::{MASK, REFERENCE, is_secret_name, json_text};
 use std::ops::Range;
 
-/// Masks the Secret documents of a manifest and the secret-named fields of the others; everything else, comments
-/// and blank lines included, stays as it is. Works on the text, so that a broken document is masked, too.
+/// Masks the Secret documents of a manifest and the secret-named fields of the others; everything else,
+/// comments and blank lines included, stays as it is. Works on the text, so that a broken document is masked,
+/// too.
 pub fn manifest(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut document: Vec<&str> = Vec::new();
@@ -123,7 +124,7 @@ fn secret_data(lines: &[&str]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the lines that are deeper than a column name the place of a secret.
+/// Returns true if the lines that are deeper than a column name the place of a secret.
 fn refers(lines: &[&str], column: usize) -> bool {
     lines.iter().take_while(|line| line.trim().is_empty() || indent(line) > column).any(|line| {
         let content = line.trim_start();
@@ -132,7 +133,7 @@ fn refers(lines: &[&str], column: usize) -> bool {
     })
 }
 
-/// Whether a line holds a whole Secret in braces.
+/// Returns true if a line holds a whole Secret in braces.
 fn is_flow_secret(content: &str) -> bool {
     content.contains('{')
         && content.contains("Secret")

@@ -1,6 +1,6 @@
-//! Masks secrets at the moment something becomes an event. Pure; never decides what is shown, only what is not.
-//! What counts: data of Secrets (also inside manifests and last-applied annotations) and scalar fields whose
-//! name says that they hold a secret. Diff the real values first, then mask the changes: `changes`.
+//! Masks secrets at the moment something becomes an event. Pure; never decides what is shown, only what is
+//! not. What counts: data of Secrets (also inside manifests and last-applied annotations) and scalar fields
+//! whose name says that they hold a secret. Diff the real values first, then mask the changes: `changes`.
 
 mod known;
 mod manifest;
@@ -13,12 +13,12 @@ use opdev_object::diff::Change;
 use opdev_object::path::Segment;
 use serde_json::{Map, Value};
 
-/// What stands in place of a secret.
+/// The text in place of a secret.
 pub const MASK: &str = "••••••";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether a field of this name holds a secret: `password`, `apiKey`, `client-secret`, `AUTH_TOKEN`.
+/// Returns true if a field of this name holds a secret: `password`, `apiKey`, `client-secret`, `AUTH_TOKEN`.
 /// Names of references (`secretName`, `existingSecret`) and lists of names do not.
 pub fn is_secret_name(name: &str) -> bool {
     const ENDINGS: [&str; 16] = [
@@ -52,7 +52,7 @@ pub fn is_secret_name(name: &str) -> bool {
     ENDINGS.iter().any(|ending| ends_with(ending)) && !starts_with("existing")
 }
 
-/// Whether a dotted path of values, such as `auth.password`, leads to a secret.
+/// Returns true if a dotted path of values, such as `auth.password`, leads to a secret.
 pub fn is_secret_path(path: &str) -> bool {
     let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
     is_secret_place(&fields)
@@ -83,7 +83,7 @@ const REFERENCE: [&str; 16] = [
     "labels",
 ];
 
-/// Whether a field of an object that stands under a secret name is secret, too.
+/// Returns true if a field of an object that stands under a secret name is secret, too.
 fn beneath(fields: &Map<String, Value>, field: &str) -> bool {
     let elsewhere = ["secretName", "existingSecret"]
         .iter()
@@ -132,7 +132,7 @@ fn mask_object(object: &mut Value) {
     }
 }
 
-/// What a custom resource's status may quote: the secrets of its spec and those of its release's manifest.
+/// Secrets that a custom resource's status may quote: those of its spec and those of its release's manifest.
 fn told(object: &Value) -> Vec<String> {
     let Some(spec) = object.get("spec").filter(|_| object.pointer("/status/conditions").is_some()) else {
         return Vec::new();

@@ -14,19 +14,19 @@ pub struct LoopFound {
     pub at: Timestamp,
     /// The custom resource whose reconciles are in it.
     pub object: ObjectRef,
-    /// What sort it is.
+    /// The sort.
     pub kind: LoopKind,
     /// How many reconciles were in it so far.
     pub reconciles: u32,
     /// From the first of them to the last.
     #[serde(with = "millis", rename = "withinMs")]
     pub within: Duration,
-    /// What is written again and again, at most five fields.
+    /// The fields that are written again and again, at most five.
     pub fields: Vec<LoopField>,
-    /// What is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
+    /// The place that is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<String>,
-    /// Whether the object is paused because of it.
+    /// True if the object is paused because of it.
     pub paused: bool,
 }
 
@@ -52,10 +52,10 @@ pub struct LoopField {
     pub object: ObjectRef,
     /// Its path, such as `.spec.replicas`; empty where the whole object comes and goes.
     pub path: String,
-    /// What the reconciler writes, in short.
+    /// The value that the reconciler writes, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<String>,
-    /// What the others write, in short.
+    /// The value that the others write, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theirs: Option<String>,
     /// The field managers of the others.
@@ -84,10 +84,10 @@ impl std::fmt::Display for LoopFound {
             LoopKind::Fight => "a fight over fields",
             LoopKind::Hot => "a loop of its own making",
             LoopKind::Repair => "the same repair again and again, though nobody else was seen to write",
-            LoopKind::Upgrade => "an upgrade in every pass",
+            LoopKind::Upgrade => "an upgrade in every reconcile",
         };
         let within = self.within.as_secs_f64();
-        write!(f, "{what}, {} passes in {within:.1} s", self.reconciles)?;
+        write!(f, "{what}, {} reconciles in {within:.1} s", self.reconciles)?;
         if let Some(blame) = &self.blame {
             write!(f, " ({blame})")?;
         }

@@ -37,45 +37,45 @@ pub struct Reconcile {
     pub steps: Vec<Step>,
     /// Every API call it made, in order.
     pub calls: Vec<Call>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What changed in the object's own `status`, masked.
+    /// The changes in the object's own `status`, masked.
     #[serde(with = "changes")]
     pub status: Vec<Change>,
-    /// What was written to other objects.
+    /// Writes to other objects.
     pub objects: Vec<ObjectChange>,
     /// When it runs again by itself.
     pub requeue: Option<Requeue>,
-    /// What it waits for, in the words of the program.
+    /// The reason for which it waits, in the words of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What became of revisions of releases, in the order in which it was done.
+    /// Steps of releases, in the order in which they were done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<ReleaseChange>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// What else is known, where the operator is a process of its own.
+    /// More facts, where the operator is a process of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Box<ProgramTrace>>,
 }
 
-/// What a reconcile did to the revisions of a release.
+/// The effect of a reconcile on the revisions of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseChange {
     /// The release.
     pub name: String,
-    /// What was done.
+    /// The step.
     pub step: ReleaseStep,
     /// The revision that is deployed now.
     pub revision: i64,
     /// Why it was done, and done so, in words.
     pub why: String,
-    /// Whether nobody asked for it: the same chart and values rendered something else.
+    /// True if nobody asked for it: the same chart and values rendered something else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub surplus: bool,
 }
 
-/// What can be done to a release.
+/// A step of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseStep {
@@ -100,7 +100,7 @@ impl Reconcile {
         }
     }
 
-    /// Whether its bounds and causes are a guess, for the program tells nothing of its reconciles.
+    /// Returns true if its bounds and causes are a guess, for the program tells nothing of its reconciles.
     pub fn is_guessed(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.traced != TraceLevel::Full)
     }
@@ -112,7 +112,8 @@ impl Reconcile {
 pub enum TraceLevel {
     /// The process itself tells of its reconciles, their causes, reads and calls.
     Full,
-    /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the object.
+    /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the
+    /// object.
     Log,
     /// Reconciles are guessed from its calls to the API server.
     Wire,
@@ -135,10 +136,11 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch; of what a program reaches
-    /// beside the API server `fetch` or `exec`.
+    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch; of what a program
+    /// reaches beside the API server `fetch` or `exec`.
     pub verb: String,
-    /// The path without host, for the curious; `cache:` before it where a watch answered and nothing was sent.
+    /// The path without host, for the curious; `cache:` before it where a watch answered and nothing was
+    /// sent.
     pub path: String,
     /// Kind or plural with the name, such as `deployments/web`, and the subresource.
     pub target: String,
@@ -158,7 +160,7 @@ pub struct Call {
     pub place: Option<Place>,
 }
 
-/// What came of a reconcile.
+/// The outcome of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -166,7 +168,7 @@ pub enum Outcome {
     Installed,
     /// A new or rewritten revision.
     Upgraded,
-    /// What a program wants was made so.
+    /// The objects are now as a program wants them.
     Applied,
     /// Same revision or same wish, live objects put back.
     Repaired,
@@ -182,15 +184,15 @@ pub enum Outcome {
     Failed,
 }
 
-/// What a reconcile did to one object.
+/// The effect of a reconcile on one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
-    /// Which object.
+    /// The object.
     pub object: ObjectRef,
     /// Created, updated, deleted.
     pub action: Action,
-    /// What differs, masked.
+    /// The differences, masked.
     #[serde(with = "changes")]
     pub changes: Vec<Change>,
     /// Field managers whose fields were taken back.
@@ -198,7 +200,7 @@ pub struct ObjectChange {
     pub taken_from: Vec<String>,
 }
 
-/// What was done to an object.
+/// The action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
@@ -267,7 +269,7 @@ pub struct Failure {
 pub struct Cause {
     /// When it arose.
     pub at: Timestamp,
-    /// What it was.
+    /// The value before.
     #[serde(flatten)]
     pub kind: CauseKind,
 }
@@ -281,7 +283,7 @@ pub enum CauseKind {
     /// A watched object changed.
     #[serde(rename_all = "camelCase")]
     Watch {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Added, modified, deleted.
         event: WatchEvent,
@@ -289,7 +291,7 @@ pub enum CauseKind {
         fields: Vec<FieldChange>,
         /// The field manager that wrote last, where it can be told.
         by: Option<String>,
-        /// Whether this is the echo of our own write.
+        /// True if this is the echo of our own write.
         own_write: bool,
         /// How the object leads to the reconciled one.
         relation: Relation,
@@ -337,7 +339,7 @@ impl CauseKind {
     }
 }
 
-/// What happened to a watched object.
+/// The change of a watched object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WatchEvent {

@@ -1,5 +1,5 @@
-//! What changed about a watched object and who wrote it, in the short form that a cause carries.
-//! Bookkeeping of the API server is left out, secrets are masked. Pure.
+//! The change of a watched object and its writer, in the short form that a cause carries. Bookkeeping of the
+//! API server is left out, secrets are masked. Pure.
 
 use crate::{FieldChange, mask};
 use opdev_object::diff::{Change, diff, reorderings};
@@ -13,27 +13,30 @@ const CONTEXT: usize = 8;
 /// How many fields a cause names.
 const FIELDS: usize = 12;
 
-/// Bookkeeping of the API server in `metadata`. A generation says that the spec has changed, or, without a status
-/// subresource, that the status has.
+/// Bookkeeping of the API server in `metadata`. A generation says that the spec has changed, or, without a
+/// status subresource, that the status has.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
-/// Whether an update of a dependent asks for a reconcile: not when only its status or bookkeeping changed.
+/// Returns true if an update of a dependent asks for a reconcile: not when only its status or bookkeeping
+/// changed.
 pub fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     !same_but_status(old, new, &[])
 }
 
-/// Whether an update of a child, or of an object that was read, asks a program again: its status counts, too.
+/// Returns true if an update of a child, or of an object that was read, asks a program again: its status
+/// counts, too.
 pub fn child_update_counts(old: &Value, new: &Value) -> bool {
     old["status"] != new["status"] || dependent_update_counts(old, new)
 }
 
-/// Whether an update of a custom resource has changed nothing but what its own reconcile writes: status and finalizers.
+/// Returns true if an update of a custom resource has changed nothing but what its own reconcile writes:
+/// status and finalizers.
 pub fn is_own_part(old: &Value, new: &Value) -> bool {
     same_but_status(old, new, &["finalizers"])
 }
 
-/// Whether two states of an object are the same but for status, bookkeeping and `left_out` of their metadata. Each change
-/// of an object asks this, so nothing is copied.
+/// Returns true if two states of an object are the same but for status, bookkeeping and `left_out` of their
+/// metadata. Each change of an object asks this, so nothing is copied.
 fn same_but_status(old: &Value, new: &Value, left_out: &[&str]) -> bool {
     let is_left_out = |name: &str| BOOKKEEPING.contains(&name) || left_out.contains(&name);
     same_fields(old, new, &|name| name == "status", &|name, old, new| {
@@ -45,7 +48,8 @@ fn same_but_status(old: &Value, new: &Value, left_out: &[&str]) -> bool {
     })
 }
 
-/// Whether two objects have the same fields, some of which are left out, and others compared in a way of their own.
+/// Returns true if two objects have the same fields, some of which are left out, and others compared in a way
+/// of their own.
 fn same_fields(
     old: &Value,
     new: &Value,
@@ -59,8 +63,8 @@ fn same_fields(
         && counts(old) == counts(new)
 }
 
-/// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which never
-/// asks for a reconcile.
+/// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which
+/// never asks for a reconcile.
 pub fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut changes = counting(old, new, dependent);
@@ -127,7 +131,8 @@ fn differing_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     }
 }
 
-/// The character from which on two lines are shown: a little before the first that differs, where the lines are long.
+/// The character from which on two lines are shown: a little before the first that differs, where the lines
+/// are long.
 fn differing_from(old: &str, new: &str) -> usize {
     if old.chars().count() <= SHORT && new.chars().count() <= SHORT {
         return 0;
@@ -149,8 +154,8 @@ fn short(text: &str, line: &str, from: usize) -> String {
     part
 }
 
-/// The field manager that wrote last: the newest one that owns a changed field, of a new object the newest of all.
-/// A field that nobody owns, such as the time of a deletion, tells nothing.
+/// The field manager that wrote last: the newest one that owns a changed field, of a new object the newest of
+/// all. A field that nobody owns, such as the time of a deletion, tells nothing.
 pub fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> Option<String> {
     let entries = entries(new);
     let changes = old.map(|old| counting(old, new, dependent)).unwrap_or_default();
@@ -195,8 +200,8 @@ fn owners<'a>(object: &'a Value, path: &Path) -> Vec<&'a Value> {
     owned.into_iter().filter(|(depth, _)| Some(*depth) == closest).map(|(_, entry)| entry).collect()
 }
 
-/// How many steps of `path` a field set in its `fieldsV1` form goes along, if it then ends (and so holds all that
-/// is below) or the path does.
+/// How many steps of `path` a field set in its `fieldsV1` form goes along, if it then ends (and so holds all
+/// that is below) or the path does.
 fn owned_depth(fields: &Value, path: &[Segment], value: &Value) -> Option<usize> {
     let Value::Object(members) = fields else { return None };
     let Some((first, rest)) = path.split_first() else { return Some(0) };

@@ -1,27 +1,27 @@
-//! What is paused: objects and kinds whose causes collect without leading to reconciles.
+//! Paused objects and kinds whose causes collect without leading to reconciles.
 
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use serde::{Deserialize, Serialize};
 
-/// What can be paused.
+/// The part of an operator that can be paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "camelCase")]
 pub enum PauseScope {
     /// One custom resource.
     Object {
-        /// Which.
+        /// The object.
         object: ObjectRef,
     },
     /// All objects of a kind, whatever their version.
     Kind {
-        /// Which.
+        /// The kind.
         gvk: Gvk,
     },
 }
 
 impl PauseScope {
-    /// Whether it means this object.
+    /// Returns true if it means this object.
     pub fn covers(&self, key: &ObjectKey) -> bool {
         match self {
             PauseScope::Object { object } => object.key() == *key,
@@ -42,7 +42,7 @@ impl std::fmt::Display for PauseScope {
 /// Something that is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
-    /// What.
+    /// The paused part.
     #[serde(flatten)]
     pub what: PauseScope,
     /// Since when.

@@ -1,4 +1,5 @@
-//! What is known of a reconcile beyond what every reconcile has, where the operator is a process of its own.
+//! The known facts about a reconcile beyond what every reconcile has, where the operator is a process of its
+//! own.
 
 use crate::TraceLevel;
 use crate::evidence::Handover;
@@ -17,25 +18,26 @@ pub struct ProgramTrace {
     pub reconcile_id: String,
     /// How it is known.
     pub traced: TraceLevel,
-    /// What its cache answered.
+    /// Reads that its cache answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<CachedRead>,
     /// Causes that are the echo of an earlier reconcile's write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_writes: Vec<OwnWrite>,
-    /// Which of its calls are guessed to be its own, by their place in `calls`.
+    /// Calls that are guessed to be its own, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guessed_calls: Vec<u32>,
-    /// Which of its calls were disturbed on purpose, by their place in `calls`.
+    /// Calls that were disturbed on purpose, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed_calls: Vec<u32>,
-    /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told again with each.
+    /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told
+    /// again with each.
     #[serde(default, skip_serializing_if = "is_none")]
     pub late_calls: u32,
-    /// What is wrong with it.
+    /// Its errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReadFinding>,
-    /// What findings about the operator are judged by, for the first one that asks.
+    /// Evidence by which findings about the operator are judged, for the first one that asks.
     #[serde(skip)]
     pub evidence: Handover,
 }
@@ -50,7 +52,7 @@ fn is_none(count: &u32) -> bool {
 pub struct CachedRead {
     /// `get` or `list`.
     pub verb: String,
-    /// What was read; of a list without name.
+    /// The object that was read; of a list without name.
     pub object: ObjectRef,
     /// The resourceVersion that a `get` found.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -85,11 +87,11 @@ pub struct OwnWrite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFinding {
-    /// What sort.
+    /// The sort.
     pub kind: FindingKind,
-    /// What happened, with names and numbers.
+    /// The message, with names and numbers.
     pub message: String,
-    /// What to do.
+    /// The fix.
     pub hint: String,
     /// The object it is about.
     pub object: ObjectRef,

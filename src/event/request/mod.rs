@@ -1,5 +1,6 @@
-//! What one can ask of the inner loop, split by who carries it out. `task` has what is announced and answered by
-//! `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to the cluster.
+//! Requests to the inner loop, split by the part that carries them out. `task` has what is announced and
+//! answered by `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to
+//! the cluster.
 
 mod task;
 mod words;
@@ -38,7 +39,7 @@ impl PodFailure {
         }
     }
 
-    /// What the pod does.
+    /// The pod's behaviour in words.
     pub fn told(self) -> &'static str {
         match self {
             PodFailure::Crash => "crashes, and is started again with growing delays",
@@ -51,16 +52,17 @@ impl PodFailure {
 /// An imperative, from a key or from the command line. Each variant belongs to one part of the inner loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it. `inner_loop/requests` carries it
-    /// out, and `program/requests` what concerns the operator's own programs.
+    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it.
+    /// `inner_loop/requests` carries it out, and `program/requests` what concerns the operator's own
+    /// programs.
     Task(Task),
-    /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of its own. The
-    /// inner loop hands it to whoever reads.
+    /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of
+    /// its own. The inner loop hands it to whoever reads.
     View(ViewRequest),
     /// Where opdev works, and when it stops. The inner loop does it.
     Session(SessionRequest),
-    /// One reconcile of an object by one controller of the operator's program, which shows whether it has missed a
-    /// change. Findings ask for it, on the embedded control plane only.
+    /// One reconcile of an object by one controller of the operator's program, which shows whether it has
+    /// missed a change. Findings ask for it, on the embedded control plane only.
     LookAgain {
         /// The controller's name.
         controller: String,
@@ -69,46 +71,48 @@ pub enum Request {
     },
 }
 
-/// The answer of a program whose reconciles cannot be ordered: one in another language, or built without a trace.
+/// The answer of a program whose reconciles cannot be ordered: one in another language, or built without a
+/// trace.
 pub const CANNOT_BE_ASKED: &str = "the program cannot be asked for one reconcile";
 
-/// What the screen reads. A level replaces the one before.
+/// Requests for what the screen reads. A level replaces the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewRequest {
     /// Follow the logs of these containers and of no others. A level, answered by log lines.
     PodLogs {
-        /// Which; none leaves all.
+        /// The sources; none leaves all.
         sources: Vec<LogSource>,
     },
-    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A level, answered
-    /// by `ObjectSeen`.
+    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A
+    /// level, answered by `ObjectSeen`.
     Look {
-        /// Which; none lets go.
+        /// The object; none lets go.
         object: Option<ObjectRef>,
     },
-    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table. A level,
-    /// answered by `TableChanged`.
+    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table.
+    /// A level, answered by `TableChanged`.
     ShowTable {
-        /// Which; none lets go.
+        /// The table; none lets go.
         table: Option<TableQuery>,
     },
-    /// Read the object of the table's selected row whole, and keep it current. A level, answered by `RowRead`.
+    /// Read the object of the table's selected row whole, and keep it current. A level, answered by
+    /// `RowRead`.
     ReadRow {
-        /// Which; none lets go.
+        /// The object; none lets go.
         object: Option<ObjectRef>,
     },
     /// Tell which kinds the API server serves. Answered by `KindsServed`.
     ListKinds,
     /// Tell which files and folders a typed path may lead to.
     ListPaths {
-        /// What was typed.
+        /// The typed text.
         typed: String,
     },
     /// Tell which files the project has. Answered by `FilesListed`.
     ListFiles,
     /// Tell the effective values of a custom resource that a chart feeds, and where each comes from.
     ExplainValues {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Keep where the borders between the panes stand, for the next start. A level without an answer.
@@ -118,25 +122,25 @@ pub enum ViewRequest {
     },
 }
 
-/// What concerns opdev itself.
+/// Requests that concern opdev itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRequest {
-    /// Go on working on another cluster. Nothing changes here until that one answers; then something is done about the
-    /// custom resources, and everything begins anew there.
+    /// Go on working on another cluster. Nothing changes here until that one answers; then something is done
+    /// about the custom resources, and everything begins anew there.
     Switch {
         /// Where to.
         to: Destination,
-        /// What becomes of the custom resources here.
+        /// The outcome for the custom resources here.
         how: OnExit,
     },
     /// Stop opdev, after something was done about the custom resources.
     Leave {
-        /// What.
+        /// The way out.
         how: OnExit,
     },
     /// Stop opdev.
     Quit {
-        /// Who asks.
+        /// The one who asks.
         by: Asker,
     },
 }
@@ -159,7 +163,7 @@ impl<T: Into<Task>> From<T> for Request {
     }
 }
 
-/// What the text of a new object begins with.
+/// The text that a new object begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "camelCase")]
 pub enum NewFrom {
@@ -168,14 +172,14 @@ pub enum NewFrom {
         /// Path relative to the project's root.
         path: String,
     },
-    /// What the schema of a kind says, with comments.
+    /// The fields in the schema of a kind, with comments.
     Kind {
-        /// Which kind.
+        /// The kind.
         gvk: Gvk,
     },
 }
 
-/// What happens to the dependents of a deleted object.
+/// The outcome for the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Propagation {
     /// Dependents are collected afterwards.
@@ -200,14 +204,14 @@ pub enum RequestOutcome {
     },
     /// Refused or failed.
     Failed {
-        /// What and why.
+        /// The error, and why.
         message: String,
-        /// What to do.
+        /// The fix.
         hint: Option<String>,
     },
     /// The user dropped it.
     Cancelled {
-        /// What is known of what it did.
+        /// The known facts about what it did.
         message: String,
     },
 }

@@ -1,5 +1,5 @@
-//! Tasks: requests with a begin and an end, which can be cancelled. One type for each part that carries tasks out.
-//! `inner_loop/requests` hands each type on to its part, and no part ever sees the tasks of another one.
+//! Tasks: requests with a begin and an end, which can be cancelled. One type for each part that carries tasks
+//! out. `inner_loop/requests` hands each type on to its part, and no part ever sees the tasks of another one.
 
 use super::{NewFrom, PodFailure, Propagation, RequestId};
 use crate::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
@@ -24,12 +24,12 @@ pub enum Task {
     Project(ProjectTask),
     /// Several tasks as one. A task that fails does not stop the others.
     Each {
-        /// Which.
+        /// The tasks.
         tasks: Vec<Task>,
     },
     /// Drop a request that is under way.
     Cancel {
-        /// Which.
+        /// The request.
         id: RequestId,
     },
 }
@@ -44,30 +44,30 @@ pub enum ObjectTask {
     },
     /// Set the replicas of an object through its scale subresource, else through the field that holds them.
     Scale {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// How many.
         replicas: i32,
     },
     /// Delete an object.
     Delete {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
-        /// What happens to its dependents.
+        /// The outcome for its dependents.
         propagation: Propagation,
         /// Seconds that its containers get to end; `None` leaves it to the object.
         grace: Option<u32>,
     },
     /// Remove finalizers of an object that is to go, whatever they wait for.
     DropFinalizers {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
-        /// Which ones.
+        /// The finalizers.
         finalizers: Vec<String>,
     },
     /// Make a pod of the embedded control plane fail, or let it recover.
     FailPod {
-        /// Which pod.
+        /// The pod.
         pod: ObjectRef,
         /// How; `None` lets it recover.
         how: Option<PodFailure>,
@@ -79,27 +79,27 @@ pub enum ObjectTask {
 pub enum OperatorTask {
     /// Reconcile one object now.
     Reconcile {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Hold an object or a kind back: its causes collect, no reconcile begins.
     Pause {
-        /// What.
+        /// The part to pause.
         scope: PauseScope,
     },
     /// Let an object or a kind go on.
     Resume {
-        /// What.
+        /// The part to resume.
         scope: PauseScope,
     },
     /// Run exactly one reconcile for an object, paused or not.
     Step {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Run two reconciles for an object; fails where the second one writes anything.
     Check {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Wait until the operator has seen these objects as they are here, or newer, and all that it wrote.
@@ -109,7 +109,7 @@ pub enum OperatorTask {
     },
     /// Disturb the calls of the operator's own program: these rules replace those before; none ends it.
     Disturb {
-        /// Which faults, for which calls.
+        /// The faults, each with the calls that it hits.
         rules: Vec<FaultRule>,
     },
 }
@@ -119,12 +119,12 @@ pub enum OperatorTask {
 pub enum DraftTask {
     /// Open an object in the editor; the answer is a draft.
     Edit {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Open a text for a new object in the editor.
     New {
-        /// What the text begins with.
+        /// The text to begin with.
         from: NewFrom,
     },
     /// Add the rules that the operator's role lacks to its file; the answer is a draft that shows the change.
@@ -136,24 +136,24 @@ pub enum DraftTask {
     },
     /// The editor has ended; its file is to be read.
     Edited {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
         /// Why the text is not to be used: the editor did not start, or said so.
         problem: Option<String>,
     },
     /// Write what a draft holds.
     Write {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
     /// Open a draft's text in the editor once more, on top of what is there now.
     Reopen {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
     /// Drop a draft.
     Discard {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
 }
@@ -175,7 +175,7 @@ pub enum SourcesTask {
     },
     /// Let saved charts wait for the user's word from now on, or go live at once again.
     HoldCharts {
-        /// Whether they wait.
+        /// True if they wait.
         on: bool,
     },
 }
@@ -205,7 +205,7 @@ pub enum ClusterTask {
 pub enum ProjectTask {
     /// Run a program: in the place of the screen, which the screen itself does, or beside it.
     Run {
-        /// Which.
+        /// The program.
         program: ProgramRun,
     },
     /// Save a text that the screen shows.
@@ -223,7 +223,7 @@ pub enum ProjectTask {
     Trust {
         /// The answer.
         answer: TrustAnswer,
-        /// What the user saw: the answer is about nothing else.
+        /// The permissions that the user saw: the answer is about nothing else.
         permissions: Vec<Permission>,
     },
 }

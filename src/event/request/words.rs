@@ -1,12 +1,12 @@
-//! What a task is called, whether it writes to the cluster, and what is known of it where it is cancelled.
+//! Names of tasks, whether each writes to the cluster, and what is known of one that is cancelled.
 
 use super::{ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, ProjectTask, SourcesTask, Task};
 use crate::{DraftId, TrustAnswer};
 
-/// What is known of a cancelled task that makes several calls.
+/// The known facts about a cancelled task that makes several calls.
 const PARTLY_DONE: &str =
     "what was done before stays, and the API server may still carry out the call that was under way";
-/// What is known of a cancelled task that makes one call, or that somebody else carries out.
+/// The known facts about a cancelled task that makes one call, or that somebody else carries out.
 const PERHAPS_DONE: &str = "it may have been carried out all the same";
 
 impl Task {
@@ -49,7 +49,8 @@ impl Task {
         }
     }
 
-    /// Whether the task may change something in the cluster. Such a task is refused while the cluster is read-only.
+    /// Returns true if the task may change something in the cluster. Such a task is refused while the cluster
+    /// is read-only.
     pub fn writes(&self) -> bool {
         match self {
             Task::Object(_) => true,
@@ -63,12 +64,12 @@ impl Task {
         }
     }
 
-    /// Whether the task goes on until it is cancelled, as a program beside the screen does.
+    /// Returns true if the task goes on until it is cancelled, as a program beside the screen does.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Task::Project(ProjectTask::Run { .. }))
     }
 
-    /// What is known of the task once it is cancelled.
+    /// The known facts about the task once it is cancelled.
     pub fn once_cancelled(&self) -> &'static str {
         match self {
             Task::Object(task) => task.once_cancelled(),
@@ -144,10 +145,10 @@ impl OperatorTask {
             OperatorTask::Step { object } => format!("step {object}"),
             OperatorTask::Check { object } => format!("check {object}"),
             OperatorTask::CatchUp { objects } => format!("catch up with {} objects", objects.len()),
-            OperatorTask::Disturb { rules } if rules.is_empty() => "disturb no call any more".to_owned(),
+            OperatorTask::Disturb { rules } if rules.is_empty() => "end all faults".to_owned(),
             OperatorTask::Disturb { rules } => {
                 let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-                format!("disturb: {}", rules.join(", "))
+                format!("inject faults: {}", rules.join(", "))
             }
         }
     }

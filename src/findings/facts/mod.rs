@@ -1,4 +1,5 @@
-//! The facts: one table by object, path and controller. Counts begin anew with each event from outside. Bounded.
+//! The facts: one table by object, path and controller. Counts begin anew with each event from outside.
+//! Bounded.
 
 mod live;
 pub mod observed;
@@ -73,7 +74,8 @@ pub(super) struct Table {
     pub(super) events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
     /// New Events by whom they are about, where the program told them beside its reconciles' own work.
     pub(super) events_about: HashMap<ObjectKey, VecDeque<Timestamp>>,
-    /// Objects of other kinds that were shown lately: a child is shown before the reconcile that made it has ended.
+    /// Objects of other kinds that were shown lately: a child is shown before the reconcile that made it has
+    /// ended.
     shown: HashMap<ObjectKey, Timestamp>,
     /// Workloads as the API server has them.
     pub(super) workloads: HashMap<ObjectKey, Workload>,
@@ -155,7 +157,8 @@ pub(super) struct Controller {
     pub(super) period: Option<Duration>,
     /// The longest reconcile that ended lately, and when it began.
     pub(super) busy: Option<(Timestamp, Timestamp)>,
-    /// Names of children by kind: the part that is not the name of the custom resource, and whose names it was.
+    /// Names of children by kind: the part that is not the name of the custom resource, and whose names it
+    /// was.
     pub(super) rests: HashMap<String, (String, BTreeSet<String>)>,
 }
 
@@ -191,8 +194,8 @@ pub(super) struct Pending {
 /// The event for which it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at it each
-    /// time: then it is none that is made once and left alone.
+    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
+    /// it each time: then it is none that is made once and left alone.
     Echo { referenced: Option<bool>, looks: bool },
     /// Garbage collection of a child whose owner is not the object that is there.
     Owner { uid: String },
@@ -246,7 +249,8 @@ impl Table {
         self.take_events(evidence);
     }
 
-    /// True if a cause comes from outside: a person, another client, a file, a start. What the plane does in answer is not.
+    /// True if a cause comes from outside: a person, another client, a file, a start. What the plane does in
+    /// answer is not.
     fn is_outside(&self, cause: &Cause) -> bool {
         match &cause.kind {
             CauseKind::Start | CauseKind::Reload { .. } | CauseKind::User => true,
@@ -346,7 +350,7 @@ impl Table {
         let primary = evidence.object.key();
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
         let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
-        // Who writes the status has to say with each generation that it was seen.
+        // A reconciler that writes the status has to say with each generation that it was seen.
         if track.writes_status && evidence.error.is_empty() {
             self.pending.retain(|one| {
                 one.primary.key() != primary

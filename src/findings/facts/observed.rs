@@ -1,5 +1,5 @@
-//! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
-//! Plain data; `program/trace` decides to which reconcile a call belongs.
+//! Calls of a process to the API server, as they were seen: each call with its answer, each event of its
+//! watches. Plain data; `program/trace` decides to which reconcile a call belongs.
 
 use super::record::{PrintedLine, Traced};
 use jiff::Timestamp;
@@ -52,8 +52,8 @@ pub struct ObservedCall {
     /// The query without question mark.
     #[serde(default)]
     pub query: String,
-    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and of a write the place
-    /// in its code.
+    /// The mark that the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and
+    /// of a write the place in its code.
     #[serde(default)]
     pub mark: Option<String>,
     /// HTTP status; 0 where no answer came.
@@ -64,12 +64,13 @@ pub struct ObservedCall {
     /// The object that was answered, where it was small enough.
     #[serde(default)]
     pub answered: Option<Value>,
-    /// Whether the call was disturbed on purpose.
+    /// True if the call was disturbed on purpose.
     #[serde(default)]
     pub disturbed: bool,
 }
 
-/// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the project is one.
+/// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the
+/// project is one.
 pub fn place_in_project(text: &str) -> Option<Place> {
     let (file, line) = text.rsplit_once(':')?;
     let within = !file.starts_with('/') && file.split('/').all(|part| !part.is_empty() && part != "..");
@@ -105,17 +106,17 @@ impl ObservedCall {
             .verb(&self.method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
     }
 
-    /// What it was about, such as `pods/web/status`.
+    /// The target of the call, such as `pods/web/status`.
     pub fn target(&self) -> String {
         ApiPath::of(&self.path).text
     }
 
-    /// Whether it writes.
+    /// Returns true if it writes.
     pub fn writes(&self) -> bool {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
     }
 
-    /// Whether it writes and is no dry run and no review, which are not stored.
+    /// Returns true if it writes and is no dry run and no review, which are not stored.
     pub fn stores(&self) -> bool {
         self.writes() && !self.query.contains("dryRun=") && !self.path.contains("reviews")
     }

@@ -1,5 +1,5 @@
-//! What a traced process tells of its controllers, as it comes over its socket: one record a line.
-//! Plain data; `program/trace` reads it off the socket and makes reconciles of it.
+//! Records of a traced process about its controllers, as it comes over its socket: one record a line. Plain
+//! data; `program/trace` reads it off the socket and makes reconciles of it.
 
 use jiff::Timestamp;
 use opdev_event::LogLine;
@@ -12,11 +12,11 @@ pub struct Traced {
     pub process: u64,
     /// When it arrived.
     pub at: Timestamp,
-    /// What it says.
+    /// The text.
     pub record: Record,
 }
 
-/// What a process tells.
+/// A record of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "camelCase")]
 pub enum Record {
@@ -46,7 +46,7 @@ pub enum Record {
     Unreadable {
         /// Its beginning.
         line: String,
-        /// What is wrong with it.
+        /// Its error.
         why: String,
     },
     /// The process has closed its end, mostly because it is gone.
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Who speaks.
+/// The first line of a program: it says what speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Hello {
@@ -87,7 +87,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// What stands in the place of a rung where the program is in Python, which has no build.
+    /// The text in the place of a rung where the program is in Python, which has no build.
     pub const KOPF: &str = "kopf";
 }
 
@@ -111,7 +111,7 @@ pub struct ControllerAdded {
     pub kind: String,
     /// How many reconciles may run at once.
     pub workers: u32,
-    /// What of it is seen: `reconciler`, `queue`.
+    /// The hooks that are seen: `reconciler`, `queue`.
     pub hooks: Vec<String>,
 }
 
@@ -153,30 +153,30 @@ pub struct RecordedEvent {
     pub message: String,
 }
 
-/// What put a request into a queue.
+/// The event that put a request into a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceCause {
     /// When.
     pub t: i64,
-    /// What it was.
+    /// The value before.
     pub why: Why,
-    /// Of an event: `add`, `update`, `delete`.
+    /// The event that is a cause: `add`, `update`, `delete`.
     pub event: String,
-    /// Of an event: whether it is one of the initial list.
+    /// True if the event belongs to the initial list.
     pub initial: bool,
-    /// Of an event: the object.
+    /// The object of an event.
     pub object: Option<TraceObject>,
-    /// Of an `update`: the resourceVersion before.
+    /// The resourceVersion before an `update`.
     pub old: String,
-    /// Of a requeue: the reconcile that asked for it.
+    /// The reconcile that asked for a requeue.
     #[serde(rename = "pass")]
     pub reconcile: String,
-    /// Of a retry: how many reconciles have failed in a row.
+    /// The number of reconciles that have failed in a row before a retry.
     pub attempt: u32,
-    /// Of a retry: the error in short.
+    /// The error before a retry, in short.
     pub error: String,
-    /// Of a requeue: the nanoseconds that were asked for.
+    /// The nanoseconds that a requeue asked for.
     pub after: i64,
 }
 
@@ -225,19 +225,20 @@ pub struct TraceObject {
 pub struct End {
     /// When the reconciler returned.
     pub t: i64,
-    /// Which reconcile.
+    /// The reconcile.
     pub id: String,
     /// The error it returned; empty where there is none.
     pub error: String,
-    /// Whether the error says that there is no point in trying again.
+    /// True if the error says that there is no point in trying again.
     pub terminal: bool,
     /// The goroutine's stack where it panicked; empty where it did not.
     pub panic: String,
-    /// The place in the project where it panicked, such as `controllers/web.go:42`; empty where that is not known.
+    /// The place in the project where it panicked, such as `controllers/web.go:42`; empty where that is not
+    /// known.
     pub panic_place: String,
     /// After how many nanoseconds it wants to run again; 0 where it does not say.
     pub requeue_after: i64,
-    /// Whether it wants to run again, with the delay of the queue.
+    /// True if it wants to run again, with the delay of the queue.
     pub requeue: bool,
 }
 
@@ -253,15 +254,15 @@ pub struct CacheRead {
     pub took: i64,
     /// `get` or `list`.
     pub verb: String,
-    /// What was read; of a list without name and resourceVersion.
+    /// The object that was read; of a list without name and resourceVersion.
     pub object: TraceObject,
-    /// Of a list: the label selector in text; empty where there is none.
+    /// The label selector of a list in text; empty where there is none.
     pub labels: String,
-    /// Of a list: the field selector in text; empty where there is none.
+    /// The field selector of a list in text; empty where there is none.
     pub fields: String,
-    /// Of a list: the objects, at most 256.
+    /// The objects of a list, at most 256.
     pub items: Vec<TraceItem>,
-    /// Of a list: how many objects there were.
+    /// The number of objects in a list.
     pub count: u32,
     /// Why it failed, such as `NotFound`; empty where it did not.
     pub error: String,
@@ -291,7 +292,7 @@ pub struct LogRecord {
     pub level: i32,
     /// The logger's name.
     pub logger: String,
-    /// What it says.
+    /// The text.
     pub message: String,
     /// The error it was given.
     pub error: String,

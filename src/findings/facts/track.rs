@@ -1,5 +1,6 @@
-//! The reconciles of one object by one controller: paths that are written again and again, requests to run again that lead
-//! to nothing, children that are looked after. Counts begin anew with each event from outside.
+//! The reconciles of one object by one controller: paths that are written again and again, requests to run
+//! again that lead to nothing, children that are looked after. Counts begin anew with each event from
+//! outside.
 
 use super::{KEPT, is_never};
 use jiff::Timestamp;

@@ -1,4 +1,5 @@
-//! Changes that no reconcile has answered: opdev asks for one reconcile, which shows whether the program missed them.
+//! Changes that no reconcile has answered: opdev asks for one reconcile, which shows whether the program
+//! missed them.
 
 use super::{ASKED_WITHIN, Live, MISSED, Table};
 use jiff::{SignedDuration, Timestamp};
@@ -33,8 +34,8 @@ impl Table {
         self.now.duration_since(at) <= ASKED_WITHIN
     }
 
-    /// Custom resources whose change no reconcile has answered, each once: one reconcile would show whether it was
-    /// missed. With the controllers that have reconciled them.
+    /// Custom resources whose change no reconcile has answered, each once: one reconcile would show whether
+    /// it was missed. With the controllers that have reconciled them.
     pub(crate) fn unanswered(&mut self) -> Vec<(String, ObjectRef)> {
         let (now, started) = (self.now, self.started);
         // A worker that is busy may still come to it.

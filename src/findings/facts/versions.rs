@@ -1,5 +1,5 @@
-//! The objects that a process has seen or written, with some of their older versions. Bounded; the objects that were
-//! not touched for the longest time make way.
+//! The objects that a process has seen or written, with some of their older versions. Bounded; the objects
+//! that were not touched for the longest time make way.
 
 use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, resource_version};
@@ -12,7 +12,7 @@ const VERSIONS: usize = 6;
 /// Objects that are known at once.
 const OBJECTS: usize = 20_000;
 
-/// What is known of one object, oldest first.
+/// The known facts about one object, oldest first.
 #[derive(Debug, Default)]
 struct Known {
     versions: VecDeque<Version>,
@@ -79,7 +79,7 @@ impl Versions {
         known.versions.iter().find(|version| version.rv == rv).map(|version| Arc::clone(&version.object))
     }
 
-    /// Whether this version was seen before a time.
+    /// Returns true if this version was seen before a time.
     pub fn seen_before(&self, key: &ObjectKey, rv: &str, at: Timestamp) -> bool {
         let known = self.objects.get(key);
         known.is_some_and(|known| known.versions.iter().any(|version| version.rv == rv && version.at < at))
@@ -104,13 +104,14 @@ impl Versions {
         self.objects.get(key)?.versions.back().map(|version| Arc::clone(&version.object))
     }
 
-    /// Whether it is known to be gone.
+    /// Returns true if it is known to be gone.
     pub fn is_gone(&self, key: &ObjectKey) -> bool {
         self.objects.get(key).is_some_and(|known| known.gone)
     }
 }
 
-/// Whether one resourceVersion is older than another, as far as both are numbers, which every API server makes them.
+/// Returns true if one resourceVersion is older than another, as far as both are numbers, which every API
+/// server makes them.
 pub fn older(a: &str, b: &str) -> bool {
     match (a.parse::<u128>(), b.parse::<u128>()) {
         (Ok(a), Ok(b)) => a < b,

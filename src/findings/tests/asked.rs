@@ -1,4 +1,5 @@
-//! What opdev asks for itself on the embedded control plane, and rules over reads, errors and readiness.
+//! Reconciles that opdev asks for itself on the embedded control plane, and rules over reads, errors and
+//! readiness.
 
 use super::*;
 
@@ -53,7 +54,7 @@ fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
     world.wait(6);
     assert_eq!(asks(&mut world).len(), 1);
     world.reconcile(|one| one.causes = check());
-    // What another event leads to afterwards has nothing to do with it.
+    // A later effect of another event has nothing to do with it.
     world.now += 60_000;
     let map = child("ConfigMap", "a");
     world.reconcile(|one| {

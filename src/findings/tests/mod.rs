@@ -424,7 +424,8 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
         });
         assert!(world.loud().is_empty(), "{look_alike}: {:?}", world.rules());
     }
-    // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves the fault.
+    // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves the
+    // fault.
     let finalizers = json!({"finalizers": ["lib.example.com/cleanup"]});
     let mut world = World::new();
     world.seen(&cr("a"), shelf(1, finalizers.clone()));

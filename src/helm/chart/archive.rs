@@ -89,8 +89,8 @@ fn inside(name: &str) -> Result<String, ChartError> {
     Ok(path)
 }
 
-/// Names and contents of a tar's files (ustar, GNU long names, pax paths). A link is an empty file, as in Helm: nothing is
-/// read through it.
+/// Names and contents of a tar's files (ustar, GNU long names, pax paths). A link is an empty file, as in
+/// Helm: nothing is read through it.
 fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
     let broken = || ChartError::new("archive/tar: invalid tar header");
     let mut found = Vec::new();

@@ -23,8 +23,8 @@ struct Late {
     unread: Unread,
 }
 
-/// What became of files that are read late. One that cannot be read then is empty to who asks, so who asks has to look
-/// here before the outcome is used.
+/// The outcome for files that are read late. One that cannot be read then is empty to who asks, so who asks
+/// has to look here before the outcome is used.
 #[derive(Debug, Clone, Default)]
 pub struct Unread(Arc<OnceLock<String>>);
 
@@ -50,12 +50,12 @@ impl Content {
         }
     }
 
-    /// Whether it is not read yet.
+    /// Returns true if it is not read yet.
     pub(super) fn is_late(&self) -> bool {
         matches!(&self.0, Bytes::Late(late) if late.read.get().is_none())
     }
 
-    /// Whether both are the same bytes at the same place.
+    /// Returns true if both are the same bytes at the same place.
     pub(crate) fn is(&self, other: &Content) -> bool {
         match (&self.0, &other.0) {
             (Bytes::Here(one), Bytes::Here(other)) => Arc::ptr_eq(one, other),

@@ -35,7 +35,7 @@ impl FileSet {
         self.files.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

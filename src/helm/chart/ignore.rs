@@ -14,7 +14,7 @@ struct Rule {
     pattern: String,
     /// How much of the pattern means itself, from its start.
     literal: usize,
-    /// Whether the rest is a star and what means itself, as in `*.tmp`.
+    /// True if the rest is a star and what means itself, as in `*.tmp`.
     suffix: bool,
     negate: bool,
     folder: bool,
@@ -57,7 +57,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether a path is left out, by itself or through a folder above it; each folder is judged once.
+    /// Returns true if a path is left out, by itself or through a folder above it; each folder is judged
+    /// once.
     pub(super) fn ignores<'p>(&self, path: &'p str, folders: &mut HashMap<&'p str, bool>) -> bool {
         path.match_indices('/').any(|(at, _)| {
             let folder = &path[..at];
@@ -65,7 +66,7 @@ impl Rules {
         }) || self.ignores_one(path, false)
     }
 
-    /// Whether this very file or folder is left out.
+    /// Returns true if this very file or folder is left out.
     pub(super) fn ignores_one(&self, path: &str, dir: bool) -> bool {
         if path.is_empty() || path == "." || path == "./" {
             return false;

@@ -32,7 +32,7 @@ pub struct Metadata {
     /// Words to find it by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// Who keeps it.
+    /// People who keep it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maintainers: Vec<Maintainer>,
     /// A picture.
@@ -50,13 +50,13 @@ pub struct Metadata {
     /// The version of what is inside.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub app_version: String,
-    /// Whether it should not be used any more.
+    /// True if it should not be used any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
     /// Anything else.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// Which Kubernetes versions it runs on.
+    /// Versions of Kubernetes that it runs on.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kube_version: String,
     /// Charts it wants.
@@ -65,12 +65,12 @@ pub struct Metadata {
     /// `application`, `library` or nothing.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Whether `dependencies` was given at all; Helm skips its dependency rules without.
+    /// True if `dependencies` was given at all; Helm skips its dependency rules without.
     #[serde(skip)]
     pub lists_dependencies: bool,
 }
 
-/// Who keeps a chart.
+/// A person who keeps a chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Maintainer {

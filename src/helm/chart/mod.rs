@@ -144,9 +144,9 @@ pub(crate) struct Paths {
     /// The path that files have.
     pub(crate) path: String,
     loaded: String,
-    /// Whether it is a dependency of the chart above.
+    /// True if it is a dependency of the chart above.
     dependency: bool,
-    /// Whether its own dependencies were looked at: Helm stops at a chart that lists none.
+    /// True if its own dependencies were looked at: Helm stops at a chart that lists none.
     processed: bool,
 }
 
@@ -178,6 +178,6 @@ pub struct Crd {
     pub path: String,
     /// The path in its own chart.
     pub name: String,
-    /// What it says.
+    /// The text.
     pub content: String,
 }

@@ -28,13 +28,13 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     read_all(folder, Editors::AreContent)
 }
 
-/// The same without the files that editors keep beside those of the user: a chart that is being edited, and what is made of
-/// it. Helm takes them as content, or fails at a lock that leads nowhere.
+/// Reads a folder without the files that editors keep beside those of the user: for a chart that is being
+/// edited, and for output made of it. Helm takes them as content, or fails at a lock that leads nowhere.
 pub fn read_dir_in_work(folder: &Path) -> io::Result<FileSet> {
     read_all(folder, Editors::AreLeftOut)
 }
 
-/// What becomes of the files that editors keep beside those of the user.
+/// The outcome for the files that editors keep beside those of the user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Editors {
     /// As for Helm.
@@ -49,8 +49,9 @@ fn read_all(folder: &Path, editors: Editors) -> io::Result<FileSet> {
     })
 }
 
-/// The same, but what only `.Files` or `crds/` may want is read when it is asked for: most charts never do, and it can
-/// be most of a chart. That it can be opened and is not too large is looked at now.
+/// Reads a folder, but leaves files that only `.Files` or `crds/` may want until they are asked for: most
+/// charts never do, and it can be most of a chart. That each can be opened and is not too large is checked
+/// now.
 pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
     let unread = Unread::default();
     let files = read_with(folder, Editors::AreContent, &|Found { path, full }, room| {
@@ -64,7 +65,7 @@ pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
     Ok((files?, unread))
 }
 
-/// Whether a file says what a chart or a subchart is, and not only what it brings along.
+/// Returns true if a file says what a chart or a subchart is, and not only what it brings along.
 fn is_structure(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     matches!(
@@ -114,7 +115,8 @@ fn read_with(
         },
     );
     walked?;
-    // Of several that cannot be read, always the same one is told.
+    // Several files may be unreadable: the first one by name is told, so that the error is always one and the
+    // same.
     found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     found.into_iter().map(|(path, data)| Ok((path, data?))).collect()
 }

@@ -17,7 +17,7 @@ pub struct Capabilities {
 pub struct KubeVersion {
     /// Such as `v1.34.0`, or `v1.34.0-gke.1` in 4.x.
     pub version: String,
-    /// The same without what follows the numbers; what it prints as.
+    /// The version without the text behind the numbers; templates print it so.
     pub normalized: String,
     /// Such as `1`.
     pub major: String,
@@ -99,7 +99,8 @@ impl Capabilities {
         }
     }
 
-    /// The same with the version of `--kube-version`; 3.x drops what follows the numbers, 4.x keeps it as well.
+    /// Capabilities with the version of `--kube-version`; 3.x drops the text behind the numbers, 4.x keeps it
+    /// as well.
     ///
     /// # Errors
     /// A text that does not begin with at least two numbers joined by dots.
@@ -128,7 +129,7 @@ impl Capabilities {
         Ok(self)
     }
 
-    /// Whether `.Capabilities.APIVersions.Has` says yes.
+    /// Returns true if `.Capabilities.APIVersions.Has` says yes.
     pub fn has(&self, api_version: &str) -> bool {
         self.api_versions.iter().any(|known| known == api_version)
     }

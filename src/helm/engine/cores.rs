@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many templates are taken from the back at most.
 const AT_ONCE: usize = 8;
 
-/// Whether it is worth it, and nobody minds in which order the environment is asked.
+/// Returns true if it is worth it, and nobody minds in which order the environment is asked.
 pub(super) fn pays(run: &Run<'_>) -> bool {
     let bytes = || run.templates.values().map(|template| template.data.len()).sum::<usize>();
     run.input.parallel && spread::others() > 0 && bytes() >= spread::WORTH

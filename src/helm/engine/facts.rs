@@ -1,11 +1,12 @@
-//! Which templates read what `.Release` says of this very revision: `IsInstall`, `IsUpgrade` and `Revision`. A chart
-//! that does renders otherwise as the next revision, whatever its values. Pure.
+//! Templates that read the facts of `.Release` about this very revision: `IsInstall`, `IsUpgrade` and
+//! `Revision`. A chart that does renders otherwise as the next revision, whatever its values. Pure.
 
 use super::memory::Outputs;
 use super::places::file_of;
 use super::release_read::ReleaseRead;
 
-/// What the templates of some outputs read, in the order of their paths. Outputs of a render without a memory say nothing.
+/// What the templates of some outputs read, in the order of their paths. Outputs of a render without a memory
+/// say nothing.
 pub(super) fn release_reads(outputs: &Outputs) -> Vec<ReleaseRead> {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     let mut found = Vec::new();

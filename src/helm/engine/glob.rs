@@ -1,4 +1,5 @@
-//! Patterns of `.Files.Glob`: `*` and `?` stop at `/`, `**` does not, `{a,b}`, `[a-z]`, `[!x]`, `\` takes the next one.
+//! Patterns of `.Files.Glob`: `*` and `?` stop at `/`, `**` does not, `{a,b}`, `[a-z]`, `[!x]`, `\` takes the
+//! next one.
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl Glob {
         (at == characters.len()).then_some(Glob { parts })
     }
 
-    /// Whether a path matches as a whole.
+    /// Returns true if a path matches as a whole.
     pub(super) fn matches(&self, path: &str) -> bool {
         let path: Vec<char> = path.chars().collect();
         let parts: Vec<&Part> = self.parts.iter().collect();

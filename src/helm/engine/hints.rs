@@ -74,7 +74,7 @@ fn value_path(error: &ExecError) -> Option<Vec<String>> {
     (!keys.is_empty()).then_some(keys)
 }
 
-/// Which of the keys is not there or null, who could set it, and what is there instead.
+/// The key that is not there or null, who could set it, and what is there instead.
 fn absent(keys: &[String], scope: &Scope<'_>, values: &Value) -> Option<String> {
     let prefix = scope.section.clone();
     let mut at = prefix.iter().try_fold(values, |value, key| value.get(key))?;

@@ -57,9 +57,10 @@ pub struct RenderInput<'a> {
     pub cache: Option<Arc<ParseCache>>,
     /// What the last render of this release read and gave.
     pub memory: Option<&'a Memory>,
-    /// Whether templates may run on several cores where there is no memory: they ask the environment in no order then.
+    /// True if templates may run on several cores where there is no memory: they ask the environment in no
+    /// order then.
     pub parallel: bool,
-    /// Whether values are not checked against values.schema.json: Helm's `--skip-schema-validation`.
+    /// True if values are not checked against values.schema.json: Helm's `--skip-schema-validation`.
     pub skip_schema_validation: bool,
     /// Fetches what a schema refers to by its address; without it such a chart does not render.
     pub fetch_schema: Option<Arc<Fetch>>,
@@ -103,7 +104,7 @@ pub struct Rendered {
     pub warnings: Vec<String>,
     /// The chart as the release took it (dependencies decided, values imported): what the record stores.
     pub chart: Chart,
-    /// Whether a template read the clock, randomness or the cluster.
+    /// True if a template read the clock, randomness or the cluster.
     pub impure: bool,
     /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only where
     /// there is a memory.
@@ -124,7 +125,7 @@ pub struct Unreadable {
 /// Why a chart does not render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
-    /// What went wrong, with what is known about it.
+    /// The error, with what is known about it.
     pub kind: Box<RenderErrorKind>,
     /// Helm's own text.
     pub message: String,
@@ -136,7 +137,7 @@ pub struct RenderError {
     pub hints: Vec<String>,
 }
 
-/// What went wrong when a chart was rendered.
+/// The error when a chart was rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenderErrorKind {

@@ -79,11 +79,11 @@ pub(super) type Outputs = BTreeMap<String, Arc<Output>>;
 pub(super) struct Output {
     pub(super) text: String,
     pub(super) seen: Seen,
-    /// Whether it asked clock, randomness or cluster.
+    /// True if it asked clock, randomness or cluster.
     pub(super) impure: bool,
     /// How many templates before it had changed what the others see.
     pub(super) epoch: usize,
-    /// Whether it did so itself.
+    /// True if it did so itself.
     pub(super) wrote: bool,
     /// Its documents, once they were read.
     pub(super) parts: OnceLock<Vec<Arc<Part>>>,
@@ -134,7 +134,7 @@ impl Prepared {
         }
     }
 
-    /// Whether it still is what a chart and values come to.
+    /// Returns true if it still is what a chart and values come to.
     pub(super) fn fits(&self, chart: &Chart, user: &Value) -> bool {
         self.user == *user && same_values(&self.given, chart)
     }
@@ -198,7 +198,7 @@ impl Base {
         }
     }
 
-    /// Whether charts, files and cluster are the same.
+    /// Returns true if charts, files and cluster are the same.
     pub(super) fn same_objects(&self, new: &Base) -> bool {
         let same = |a: &BaseChart, b: &BaseChart| a.metadata == b.metadata && a.files == b.files;
         self.capabilities == new.capabilities && self.charts.iter().zip(&new.charts).all(|(a, b)| same(a, b))

@@ -1,4 +1,5 @@
-//! Which place of a template wrote a place of its output: the template runs once more and notes where its output comes from.
+//! The place of a template that wrote a place of its output: the template runs once more and notes where its
+//! output comes from.
 
 use super::ahead::Ahead;
 use super::input::RenderInput;

@@ -11,8 +11,8 @@ pub struct ReleaseRead {
     pub key: &'static str,
     /// The path of the template with the output, from the root chart's name on: what `# Source:` says.
     pub template: String,
-    /// The file below the chart's folder and the line that names the key; nothing where the key was reached in
-    /// another way, such as `toYaml .Release`.
+    /// The file below the chart's folder and the line that names the key; nothing where the key was reached
+    /// in another way, such as `toYaml .Release`.
     pub place: Option<(String, u32, u32)>,
 }
 

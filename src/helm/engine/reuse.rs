@@ -1,6 +1,6 @@
-//! Which outputs of the last render stand for themselves in this one. Decided in the order in which templates run: one
-//! that changes what the others see begins an epoch, and what comes after it is kept only where the epochs before it
-//! began alike and what it read of this one is the same.
+//! Outputs of the last render that stand for themselves in this one. Decided in the order in which templates
+//! run: one that changes what the others see begins an epoch, and what comes after it is kept only where the
+//! epochs before it began alike and what it read of this one is the same.
 
 use super::memory::{Base, Epoch, Output, Outputs};
 use opdev_template::{Compared, Map, Paths, ReadSet, Reads, StableObjects, TemplateSet, World};
@@ -16,9 +16,9 @@ pub(super) struct Reuse<'s> {
     old: &'s mut [Epoch],
     /// What differs in the epoch at hand; nothing where none of its outputs can be kept.
     changes: Option<ReadSet>,
-    /// Whether epochs are still compared.
+    /// True if epochs are still compared.
     compares: bool,
-    /// Whether charts, files and cluster are those of the last render.
+    /// True if charts, files and cluster are those of the last render.
     same_objects: bool,
     epochs: Vec<Begun>,
     /// How many templates have changed what the others see.
@@ -93,8 +93,8 @@ impl<'s> Reuse<'s> {
         let at = self.epochs.len();
         let alike = self.epochs.iter().zip(&*self.old).all(|(new, old)| new.writer == old.writer);
         let old = self.old.get_mut(at).filter(|old| alike && old.writer == path);
-        // The same numbers go on, so that what the outputs of the last render read is still known by them; a render
-        // that fails gives some more, which does no harm.
+        // Numbers of the last render go on, so that it is still known which input each kept output has read.
+        // A render that fails adds some numbers, which does no harm.
         let mut fresh = old.is_none().then(Paths::default);
         let (paths, old) = match (&mut fresh, old) {
             (None, Some(Epoch { paths, world, .. })) => (paths, Some(&*world)),

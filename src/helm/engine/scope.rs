@@ -75,7 +75,7 @@ pub(super) fn templates<'c>(scopes: &[Scope<'c>]) -> BTreeMap<String, Template<'
     found
 }
 
-/// Whether a file only defines templates for others.
+/// Returns true if a file only defines templates for others.
 pub(super) fn is_partial(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|base| base.starts_with('_'))
 }

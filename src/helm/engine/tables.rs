@@ -1,5 +1,6 @@
 //! The test tables of Go's text/template and of Sprig, restated as data with what Helm answers
-//! (`tests/reference/helm/tables` writes them): each row that a chart can ask gives Helm's answer, byte for byte.
+//! (`tests/reference/helm/tables` writes them): each row that a chart can ask gives Helm's answer, byte for
+//! byte.
 
 use super::*;
 use crate::chart::FileSet;

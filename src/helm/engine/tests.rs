@@ -182,7 +182,8 @@ fn only_what_a_change_reaches_runs_again() {
         files.clone()
     };
     assert_eq!(case.same(&edit("templates/a.yaml", "spec:", "spec: # x"), &values), 1 + impure);
-    // The text of the one helper changes where it is included, here and in the subchart; the other moves down only.
+    // The text of the one helper changes where it is included, here and in the subchart; the other moves down
+    // only.
     let helper = edit("templates/_helpers.tpl", "trunc 5", "trunc 4");
     assert_eq!(case.same(&helper, &values), 2 + impure);
     assert_eq!(
@@ -230,7 +231,8 @@ fn what_writes_to_the_values_is_seen_by_all() {
     assert_eq!(case.same(&files, &json!({"write": false})), impure);
 }
 
-/// Istio's charts lay the user's values over a profile that a template reads, and put the result in place of `.Values`.
+/// Istio's charts lay the user's values over a profile that a template reads, and put the result in place of
+/// `.Values`.
 #[test]
 fn values_that_a_template_makes_are_compared_as_it_makes_them() {
     let case = Case::new();
@@ -293,7 +295,7 @@ fn a_large_chart_renders_and_fails_as_a_small_one() {
     assert!(run(&files).unwrap().0 == (0..150).map(document).collect::<String>());
     assert_eq!(case.same(&files, &json!({})), 150);
     assert_eq!(case.same(&files, &json!({})), 0);
-    // Of several mistakes the one is told that Helm meets first: documents by path, templates from the last on.
+    // Helm tells the mistake that it meets first: documents by path, templates from the last on.
     let broken = |what: &str, wanted: &str| {
         let mut files = files.clone();
         for at in [40, 90, 120] {
@@ -307,8 +309,8 @@ fn a_large_chart_renders_and_fails_as_a_small_one() {
     broken("{{ fail \"no\" }}", "web/templates/c120.yaml:");
 }
 
-/// A chart's templates are parsed while its dependencies are decided: one that is left out may be broken, one with
-/// another name is that name's, and what is broken is told as ever.
+/// A chart's templates are parsed while its dependencies are decided: one that is left out may be broken, one
+/// with another name is that name's, and what is broken is told as ever.
 #[test]
 fn templates_that_were_parsed_ahead_are_those_of_the_charts_that_take_part() {
     let long = "# a line\n".repeat(crate::spread::WORTH / 9 / 20 + 1);

@@ -1,6 +1,7 @@
-//! Records in several Secrets, as the chunked driver of helm-operator-plugins writes and reads them: an index Secret with
-//! the labels of the revision, the first part and the names of the others, and one Secret for each further part. In memory
-//! a record is the index with all of the bytes: `split` and `join` are the way to Secrets and back.
+//! Records in several Secrets, as the chunked driver of helm-operator-plugins writes and reads them: an index
+//! Secret with the labels of the revision, the first part and the names of the others, and one Secret for
+//! each further part. In memory a record is the index with all of the bytes: `split` and `join` are the way
+//! to Secrets and back.
 
 use super::{RecordError, Release, labels, pack, secret_name, unpack};
 use base64::Engine;
@@ -45,7 +46,7 @@ struct Wrapped<'a> {
     labels: BTreeMap<String, String>,
 }
 
-/// Whether an object is the index of a record.
+/// Returns true if an object is the index of a record.
 pub fn is_index(object: &Value) -> bool {
     object["type"] == INDEX_TYPE
 }
@@ -70,7 +71,8 @@ pub fn record(release: &Release, stamp: (&str, Timestamp), owner: &str) -> Value
     })
 }
 
-/// The Secrets of a record: its index, and the further parts. These lack the reference to the index, which has no uid yet.
+/// The Secrets of a record: its index, and the further parts. These lack the reference to the index, which
+/// has no uid yet.
 ///
 /// # Errors
 /// A record that needs more parts than are allowed, or whose name no label holds.
@@ -131,7 +133,7 @@ pub fn further_names(index: &Value) -> Result<Vec<String>, RecordError> {
     serde_json::from_slice(&names).map_err(|_| wrong())
 }
 
-/// Whether a record lacks parts, as one of which not all was stored.
+/// Returns true if a record lacks parts, as one of which not all was stored.
 pub fn is_torn(record: &Value) -> bool {
     is_index(record) && record["data"]["torn"] == true
 }

@@ -3,7 +3,7 @@
 use super::chunked::LONGEST_LABEL;
 use std::fmt;
 
-/// What is wrong with the record of a release. `Display` already holds the text of a source.
+/// The error of the record of a release. `Display` already holds the text of a source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -19,14 +19,14 @@ pub enum RecordError {
         kind: &'static str,
         /// The name of the object.
         name: String,
-        /// What is wrong with the record.
+        /// The error of the record.
         source: Box<RecordError>,
     },
     /// The data of a Secret are not base64.
     Data {
         /// The name of the Secret.
         secret: String,
-        /// What is wrong with them.
+        /// Their errors.
         source: base64::DecodeError,
     },
     /// A Secret lacks the key that holds a record, or a part of one.
@@ -83,7 +83,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// The same for the record that an object holds.
+    /// This error for the record that an object holds.
     pub(super) fn in_object(self, kind: &'static str, name: &str) -> RecordError {
         RecordError::In { kind, name: name.to_owned(), source: Box::new(self) }
     }

@@ -1,5 +1,6 @@
-//! What one render may take: statements and calls, keys and passwords, and the bytes of what its functions make, which
-//! are charged before they are made. The limits are ten times what the charts of the largest projects need.
+//! What one render may take: statements and calls, keys and passwords, and the bytes of what its functions
+//! make, which are charged before they are made. The limits are ten times what the charts of the largest
+//! projects need.
 
 use super::value::{Elem, Value};
 
@@ -50,7 +51,7 @@ impl Spent {
         Spent { steps: self.steps + other.steps, made: self.made + other.made, keys: self.keys + other.keys }
     }
 
-    /// Whether one render may take that much.
+    /// Returns true if one render may take that much.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         self.steps <= MAX_STEPS && self.made <= MAX_MADE && self.keys <= MAX_KEYS
@@ -122,7 +123,8 @@ impl Budget {
         if self.spent.made > MAX_MADE { Err(MUCH) } else { Ok(()) }
     }
 
-    /// Charges what a function has made as far as it was not charged before, and gives back what was charged too much.
+    /// Charges what a function has made as far as it was not charged before, and gives back what was charged
+    /// too much.
     pub(super) fn ends(&mut self, outer: Outer, value: &Value) -> Result<(), &'static str> {
         let own = own_size(value);
         let ended = self.makes(own);
@@ -171,7 +173,7 @@ fn fits(value: &Value, left: &mut usize, level: usize) -> Result<(), &'static st
     }
 }
 
-/// The same for a value inside another one.
+/// Counts a value inside another one.
 fn below(value: &Value, left: &mut usize, level: usize, key: usize) -> Result<(), &'static str> {
     if level >= MAX_LEVELS {
         return Err(DEEP);

@@ -1,5 +1,5 @@
-//! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go does
-//! before a call. What the functions do is in `funcs`.
+//! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go
+//! does before a call. What the functions do is in `funcs`.
 
 use super::budget::{DEEP, weigh};
 use super::error::FuncError;
@@ -274,7 +274,7 @@ fn fits(value: &Value, ty: Ty) -> bool {
     }
 }
 
-/// Whether a function writes JSON, or YAML through JSON.
+/// Returns true if a function writes JSON, or YAML through JSON.
 fn is_json(function: &str) -> bool {
     matches!(
         function,
@@ -302,8 +302,8 @@ fn written(function: &str) -> usize {
     }
 }
 
-/// Whether a function reads its arguments to the last leaf, so that one that holds itself would never end.
-/// Functions that look at the type of their last argument first.
+/// Returns true if a function reads its arguments to the last leaf, so that one that holds itself would never
+/// end. Functions that look at the type of their last argument first.
 fn reads_lists(function: &str) -> bool {
     matches!(function, "uniq" | "mustUniq" | "has" | "mustHas")
 }

@@ -49,7 +49,8 @@ pub trait Environment {
         Err(FuncError::new(format!("no function {name}")))
     }
 
-    /// Why a render is to break off, asked every few milliseconds: its time is up, or nobody waits for it any more.
+    /// Why a render is to break off, asked every few milliseconds: its time is up, or nobody waits for it any
+    /// more.
     fn give_up(&self) -> Option<&'static str> {
         None
     }
@@ -60,7 +61,7 @@ pub trait Environment {
     }
 }
 
-/// Which Helm's functions and texts to follow.
+/// The Helm whose functions and texts are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compat {
     /// Helm 3.19
@@ -75,12 +76,12 @@ pub enum Compat {
 }
 
 impl Compat {
-    /// Whether it is a Helm 3.
+    /// Returns true if it is a Helm 3.
     pub fn is_three(self) -> bool {
         matches!(self, Compat::V3_19 | Compat::V3)
     }
 
-    /// Whether it is a Helm 4.
+    /// Returns true if it is a Helm 4.
     pub fn is_four(self) -> bool {
         !self.is_three()
     }
@@ -95,7 +96,7 @@ pub struct Mark {
     pub file: Arc<str>,
     /// The byte in that file.
     pub source: usize,
-    /// Whether the output is that text itself, byte by byte, and not the result of an action.
+    /// True if the output is that text itself, byte by byte, and not the result of an action.
     pub verbatim: bool,
 }
 
@@ -107,7 +108,7 @@ pub struct Context<'a> {
     pub(super) included: HashMap<Box<[u8]>, u32, Quickly>,
     /// Nested template executions on the stack.
     pub(super) depth: u32,
-    /// Whether something read the clock, randomness or the cluster, so that the output may differ next time.
+    /// True if something read the clock, randomness or the cluster, so that the output may differ next time.
     pub(super) impure: bool,
     /// A key that a map does not have is an error.
     pub(super) strict: bool,
@@ -211,13 +212,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same, noting what templates read.
+    /// A context that also notes which values templates read.
     #[must_use]
     pub fn noting(self, reads: Rc<Reads>) -> Context<'a> {
         Context { reads: Some(reads), ..self }
     }
 
-    /// Whether anything since the last time this was asked read the clock, randomness or the cluster.
+    /// Returns true if anything since the last time this was asked read the clock, randomness or the cluster.
     pub fn take_impure(&mut self) -> bool {
         std::mem::take(&mut self.impure)
     }

@@ -1,4 +1,5 @@
-//! Values from and to JSON trees, the form objects have outside the template engine, and from Rust's own types.
+//! Values from and to JSON trees, the form objects have outside the template engine, and from Rust's own
+//! types.
 
 use serde_json::Value as Json;
 
@@ -46,7 +47,8 @@ impl Value {
         }
     }
 
-    /// The JSON tree. Numbers that have no JSON form, and bytes that are not UTF-8, are replaced as Go replaces them.
+    /// The JSON tree. Numbers that have no JSON form, and bytes that are not UTF-8, are replaced as Go
+    /// replaces them.
     #[must_use]
     pub fn to_json(&self) -> Json {
         match self {

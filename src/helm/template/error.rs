@@ -1,5 +1,5 @@
-//! Errors in Go's own words: where a template could not be parsed or executed, with the chain of includes that led there.
-//! Excerpts of the source are made elsewhere, from `Frame`'s line and column.
+//! Errors in Go's own words: where a template could not be parsed or executed, with the chain of includes
+//! that led there. Excerpts of the source are made elsewhere, from `Frame`'s line and column.
 
 use std::fmt;
 
@@ -71,8 +71,8 @@ impl ExecError {
         ExecError { frames: Vec::new(), cause: cause.into(), failed: None }
     }
 
-    /// The text Helm prints: short for `fail` and `required`; otherwise Go's own, which Helm 4 breaks into lines where
-    /// every link of the chain is an error of a template.
+    /// The text Helm prints: short for `fail` and `required`; otherwise Go's own, which Helm 4 breaks into
+    /// lines where every link of the chain is an error of a template.
     #[must_use]
     pub fn helm_text(&self, compat: Compat) -> String {
         if let (Some(message), Some(first)) = (&self.failed, self.frames.first()) {
@@ -89,7 +89,8 @@ impl ExecError {
         let mut links: Vec<String> = Vec::new();
         for (i, frame) in self.frames.iter().enumerate() {
             let words = frame.then.strip_prefix("error calling ");
-            // Words of `tpl` around an inner error end the chain for Helm, and so does a function's own error.
+            // Words of `tpl` around an inner error end the chain for Helm, and so does a function's own
+            // error.
             let plain = words.is_none_or(|name| name.find(": ") == name.len().checked_sub(2));
             let last = i + 1 == self.frames.len();
             let missing = self.cause.starts_with("template: no template ");

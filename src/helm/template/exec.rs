@@ -15,7 +15,8 @@ use super::text::Str;
 use super::value::{Elem, Map, MapType, Value};
 use std::sync::Arc;
 
-/// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing stack.
+/// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing
+/// stack.
 const MAX_DEPTH: u32 = 4_000;
 
 /// Executes the template of that name.
@@ -76,7 +77,7 @@ pub(super) struct Exec<'t, 'c, 'e> {
     vars: Vec<Got>,
     base: usize,
     pub(super) at: At<'t>,
-    /// Whether this is the outermost execution and its output is to be traced.
+    /// True if this is the outermost execution and its output is to be traced.
     marks: bool,
 }
 

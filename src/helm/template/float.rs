@@ -1,6 +1,7 @@
 //! Floats as Go writes them: shortest digits or a precision, in `e`, `f` and `g` form.
 
-/// Go's strconv.FormatFloat(value, form, precision, 64); no precision means the shortest digits that read back.
+/// Go's strconv.FormatFloat(value, form, precision, 64); no precision means the shortest digits that read
+/// back.
 pub(super) fn format(value: f64, form: u8, precision: Option<usize>) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -1,4 +1,5 @@
-//! The mark of errors whose text is the one that Go's function gives, so that a template's function reports it as it is.
+//! The mark of errors whose text is the one that Go's function gives, so that a template's function reports
+//! it as it is.
 
 use crate::semver::{ConstraintError, VersionError};
 use opdev_object::go::duration::DurationError;

@@ -4,8 +4,8 @@ use super::error::ExecError;
 use super::node::{Command, Expr, Invocation, Pipe};
 use super::value::Value;
 
-/// A value with Go's knowledge of whether it came out of an `interface {}`: it decides what nil does and how errors
-/// name the type.
+/// A value with Go's knowledge of whether it came out of an `interface {}`: it decides what nil does and how
+/// errors name the type.
 #[derive(Clone, Default)]
 pub(super) struct Got {
     pub(super) value: Value,

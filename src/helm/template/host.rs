@@ -1,5 +1,6 @@
-//! Objects the caller brings into templates: structs with fields, named types with methods (`.Files`, `.Capabilities`).
-//! A host names its Go type, because type names reach users through `typeOf`, `%T` and error texts.
+//! Objects the caller brings into templates: structs with fields, named types with methods (`.Files`,
+//! `.Capabilities`). A host names its Go type, because type names reach users through `typeOf`, `%T` and
+//! error texts.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -123,12 +124,13 @@ pub trait Host {
         None
     }
 
-    /// What an action prints that writes it alone, if `String()` is a method of the pointer: fmt does not see it.
+    /// What an action prints that writes it alone, if `String()` is a method of the pointer: fmt does not see
+    /// it.
     fn addressed_text(&self) -> Option<Str> {
         None
     }
 
-    /// Whether Go's `==` takes it.
+    /// Returns true if Go's `==` takes it.
     fn is_comparable(&self) -> bool {
         true
     }
@@ -136,7 +138,8 @@ pub trait Host {
     /// What JSON (and so YAML) writes for it.
     fn to_json(&self) -> serde_json::Value;
 
-    /// The order in which `toJson` writes the keys of `to_json`: a struct's declared order. Empty means sorted.
+    /// The order in which `toJson` writes the keys of `to_json`: a struct's declared order. Empty means
+    /// sorted.
     fn json_order(&self) -> &'static [&'static str] {
         &[]
     }

@@ -185,8 +185,8 @@ fn what_functions_make_is_charged_together() {
     });
 }
 
-/// Helm prints each of them, so they end nothing here: values let go of each other without a stack, and what reads all of
-/// a value says that it is too deep.
+/// Helm prints each of them, so they end nothing here: values let go of each other without a stack, and what
+/// reads all of a value says that it is too deep.
 #[test]
 fn values_may_be_as_deep_as_a_template_nests_them() {
     let nested = [

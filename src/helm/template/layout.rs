@@ -1,4 +1,5 @@
-//! Go's time layouts (`2006-01-02 15:04:05`): writing a time in one, and reading a time that was written in one.
+//! Go's time layouts (`2006-01-02 15:04:05`): writing a time in one, and reading a time that was written in
+//! one.
 
 use super::go_error::GoError;
 use jiff::Zoned;
@@ -278,7 +279,7 @@ pub(super) enum TimeError {
     ExtraText {
         /// The text.
         value: String,
-        /// What follows.
+        /// The rest.
         rest: String,
     },
 }

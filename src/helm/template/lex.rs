@@ -48,7 +48,7 @@ pub(super) struct Token<'a> {
     pub(super) pos: usize,
     pub(super) text: &'a str,
     pub(super) line: usize,
-    /// Whether there is space before it, in an action.
+    /// True if there is space before it, in an action.
     pub(super) spaced: bool,
 }
 
@@ -250,7 +250,7 @@ impl<'a> Lexer<'a> {
         None
     }
 
-    /// Whether a right delimiter is here, and whether it trims.
+    /// Two answers: a right delimiter is here, and it trims.
     fn at_right_delim(&self) -> Option<bool> {
         match self.bytes() {
             [b'}', b'}', ..] => Some(false),

@@ -1,5 +1,6 @@
-//! Go's text/template with every Sprig and Helm function: parsed once, executed often, wrong where Go is wrong.
-//! It reaches nothing but its `Environment`. Read `set` (use), `parse` and `exec` (language), `value` (data), `funcs`.
+//! Go's text/template with every Sprig and Helm function: parsed once, executed often, wrong where Go is
+//! wrong. It reaches nothing but its `Environment`. Read `set` (use), `parse` and `exec` (language), `value`
+//! (data), `funcs`.
 
 mod budget;
 mod call;
@@ -49,14 +50,15 @@ pub use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
 pub use world::{StableObjects, World};
 
-/// How much stack there must be where a template's body begins. Between two bodies only what is limited nests: 500
-/// control structures and parentheses, 1000 levels of a value.
+/// How much stack there must be where a template's body begins. Between two bodies only what is limited
+/// nests: 500 control structures and parentheses, 1000 levels of a value.
 const ROOM: usize = if cfg!(debug_assertions) { 64 << 20 } else { 4 << 20 };
 /// How much more is taken at once where there is less.
 const MORE: usize = if cfg!(debug_assertions) { 256 << 20 } else { 64 << 20 };
 
-/// Goes on with stack enough for a template's body. Templates call themselves thousands of times, deeper than any
-/// thread's stack; so the stack grows where it has to, and a usual render stays on the thread it is asked on.
+/// Goes on with stack enough for a template's body. Templates call themselves thousands of times, deeper than
+/// any thread's stack; so the stack grows where it has to, and a usual render stays on the thread it is asked
+/// on.
 pub fn on_deep_stack<T>(render: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ROOM, MORE, render)
 }

@@ -1,5 +1,6 @@
-//! The parsed form of a template: names resolved to functions and variable slots, text as spans of the source.
-//! Nodes print as Go prints them, because error texts quote them. Immutable and shared between renders.
+//! The parsed form of a template: names resolved to functions and variable slots, text as spans of the
+//! source. Nodes print as Go prints them, because error texts quote them. Immutable and shared between
+//! renders.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Whether there is nothing but space and comments.
+    /// Returns true if there is nothing but space and comments.
     pub(super) fn is_empty(&self) -> bool {
         self.root.iter().all(|node| match node {
             Node::Text(start, end) => {
@@ -37,7 +38,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Whether both do the same on the same data. Where they stand does not matter: only errors tell it.
+    /// Returns true if both do the same on the same data. Where they stand does not matter: only errors tell
+    /// it.
     pub(super) fn same(&self, other: &Tree) -> bool {
         self.name == other.name && self.slots == other.slots && self.same_list(&self.root, other, &other.root)
     }

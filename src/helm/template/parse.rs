@@ -487,7 +487,7 @@ impl<'a> Parser<'a> {
                 ExprKind::Variable { name, slot, fields: Box::default() }
             }
             Kind::Field => {
-                // Of several fields in a row, it stands where the second does.
+                // A chain of fields has the place of its second field.
                 let next = self.peek();
                 let pos = offset(if continues(next) { next.pos } else { token.pos });
                 self.begun.fields.push(Str::from(&token.text[1..]));
@@ -520,7 +520,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether the token is a field of what is before it.
+/// Returns true if the token is a field of what is before it.
 fn continues(token: Token<'_>) -> bool {
     token.kind == Kind::Field && !token.spaced
 }

@@ -1,4 +1,5 @@
-//! Go's fmt.Sprintf: directives with flags, width, precision and argument indexes. Values are printed by `print`.
+//! Go's fmt.Sprintf: directives with flags, width, precision and argument indexes. Values are printed by
+//! `print`.
 
 use super::error::FuncError;
 use super::print::{Flags, Printer};
@@ -8,7 +9,8 @@ use opdev_object::go::quote::decode;
 /// Charges what a text is about to come to.
 type Makes<'m> = dyn FnMut(usize) -> Result<(), FuncError> + 'm;
 
-/// Go's fmt.Sprintf. A format may name an argument again and again, so each directive is charged before it is followed.
+/// Go's fmt.Sprintf. A format may name an argument again and again, so each directive is charged before it is
+/// followed.
 pub(super) fn sprintf(format: &[u8], args: &[Value], makes: &mut Makes<'_>) -> Result<Vec<u8>, FuncError> {
     let mut printer = Printer::default();
     printer.format(format, args, makes)?;

@@ -1,5 +1,6 @@
-//! What templates read of a render's input, so that an output can be kept while all of that stays the same.
-//! Maps of the input note it themselves (`Watch`); what is made on the way is not watched. Compared in `engine`.
+//! Reads of a render's input, so that an output can be kept while all of that stays the same. Maps of the
+//! input note it themselves (`Watch`); what is made on the way is not watched. Compared in
+//! `engine`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,7 +35,8 @@ pub enum Read {
     All(NodeId),
 }
 
-/// A quick hash for keys that nobody can choose against us at a cost: a render is bounded by its own templates.
+/// A quick hash for keys that nobody can choose against us at a cost: a render is bounded by its own
+/// templates.
 #[derive(Default)]
 pub struct Quick(u64);
 
@@ -84,19 +86,19 @@ pub struct ReadPlace {
 /// What one template read.
 #[derive(Default)]
 pub struct Seen {
-    /// Of the input.
+    /// Reads of the input.
     pub reads: ReadSet,
-    /// The keys of `.Release` among them that are not the same for every revision, each with the first place that
-    /// names it, where one does.
+    /// The keys of `.Release` among them that are not the same for every revision, each with the first place
+    /// that names it, where one does.
     pub release: BTreeMap<&'static str, Option<ReadPlace>>,
     /// The templates it executed, itself first among them, as they were.
     pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
-    /// Whether it executed a template that hides another one in a way `trees` does not tell.
+    /// True if it executed a template that hides another one in a way `trees` does not tell.
     pub(super) hidden: bool,
 }
 
 impl Seen {
-    /// Whether every template it executed says the same in this set.
+    /// Returns true if every template it executed says the same in this set.
     #[must_use]
     pub fn same_templates(&self, set: &super::TemplateSet, known: &mut Compared) -> bool {
         let same = |name: &Str, old: &Arc<Tree>| {
@@ -116,8 +118,8 @@ impl Seen {
 #[derive(Default)]
 pub struct Compared(HashMap<(usize, usize), bool>);
 
-/// Notes what differs between the pairs of a map and those it had. `alike` says of two values of a key that they are the
-/// same to who reads the map, and may note what differs further down.
+/// Notes what differs between the pairs of a map and those it had. `alike` says of two values of a key that
+/// they are the same to who reads the map, and may note what differs further down.
 pub fn differences<'m, V>(
     node: NodeId,
     old: impl Iterator<Item = (&'m [u8], V)>,
@@ -157,13 +159,13 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What was read since the last time this was asked.
+    /// The content that was read since the last time this was asked.
     #[must_use]
     pub fn take(&self) -> Seen {
         self.seen.take()
     }
 
-    /// Whether the input that the others see was changed since the last time this was asked.
+    /// Returns true if the input that the others see was changed since the last time this was asked.
     #[must_use]
     pub fn take_wrote(&self) -> bool {
         self.wrote.take()
@@ -206,7 +208,7 @@ fn release_fact(key: &[u8]) -> Option<&'static str> {
 pub(super) struct Watch {
     reads: Rc<Reads>,
     pub(super) node: Cell<NodeId>,
-    /// Whether the map is `.Release`.
+    /// True if the map is `.Release`.
     pub(super) is_release: bool,
 }
 
@@ -267,7 +269,7 @@ impl Paths {
         made
     }
 
-    /// The same, if it ever had one.
+    /// The number of the map under a key, if it ever had one.
     #[must_use]
     pub fn known(&self, node: NodeId, key: impl AsRef<[u8]>) -> Option<NodeId> {
         self.below.get(node as usize)?.get(key.as_ref()).copied()
@@ -280,7 +282,8 @@ impl Paths {
     }
 }
 
-/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it and written.
+/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it and
+/// written.
 pub struct Inputs<'a> {
     /// Where the notes go, and the numbers of maps; without numbers only writes are noted.
     pub watch: Option<(Rc<Reads>, Option<&'a mut Paths>)>,
@@ -340,7 +343,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// The same value, its maps marked so that a write to one of them does not go unseen.
+    /// A value whose maps are marked, so that a write to one of them is seen.
     #[must_use]
     pub fn guarded(&self, value: &Value) -> Value {
         match value {

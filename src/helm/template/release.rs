@@ -12,7 +12,8 @@ thread_local! {
     static WAITING: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Drops what a value has held: values inside it on the stack, and what is deeper afterwards, one after the other.
+/// Drops what a value has held: values inside it on the stack, and what is deeper afterwards, one after the
+/// other.
 pub(super) fn release<T: 'static>(held: T) {
     let nested = NESTED.get();
     if nested >= MOST_NESTED {

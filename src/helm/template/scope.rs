@@ -39,7 +39,8 @@ impl Scope {
         self.vars.truncate(mark);
     }
 
-    /// Takes the value from all variables since the mark: in `else`, those of the other branch are names only.
+    /// Takes the value from all variables since the mark: in `else`, those of the other branch are names
+    /// only.
     pub(super) fn hide(&mut self, mark: usize) {
         for variable in &mut self.vars[mark..] {
             variable.ready = false;

@@ -1,5 +1,5 @@
-//! Semantic versions and constraints as Masterminds/semver 3.4 reads them, for charts and templates: partial versions,
-//! `^`, `~`, ranges, and pre-releases that only match alternatives which name one.
+//! Semantic versions and constraints as Masterminds/semver 3.4 reads them, for charts and templates: partial
+//! versions, `^`, `~`, ranges, and pre-releases that only match alternatives which name one.
 
 mod error;
 
@@ -63,8 +63,8 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    /// The version that a text begins with, as long as it can be, and what follows. `digit` says what its numbers
-    /// are made of: constraints allow `x` and `*`.
+    /// The version that a text begins with, as long as it can be, and what follows. `digit` says what its
+    /// numbers are made of: constraints allow `x` and `*`.
     fn first(text: &'t str, digit: fn(u8) -> bool) -> Option<(Written<'t>, &'t str)> {
         let (major, rest) = run(text.strip_prefix('v').unwrap_or(text), digit);
         if major.is_empty() {
@@ -257,7 +257,8 @@ impl Constraint {
         Ok(Constraint { alternatives })
     }
 
-    /// Whether a version is wanted. A pre-release is so only where the alternative names a pre-release itself.
+    /// Returns true if a version is wanted. A pre-release is so only where the alternative names a
+    /// pre-release itself.
     #[must_use]
     pub fn check(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|terms| {
@@ -267,8 +268,8 @@ impl Constraint {
     }
 }
 
-/// The alternatives of a constraint without ranges (`1 - 2`) and oddities, which is nearly every one; `None` for
-/// those. The expressions for them take longer to compile than a small chart to render.
+/// The alternatives of a constraint without ranges (`1 - 2`) and oddities, which is nearly every one; `None`
+/// for those. The expressions for them take longer to compile than a small chart to render.
 fn everyday(text: &str) -> Option<Result<Vec<Vec<Term>>, ConstraintError>> {
     let space = |c: char| matches!(c, '\t' | '\n' | '\x0c' | '\r' | ' ');
     let mut alternatives = Vec::new();
@@ -410,7 +411,7 @@ impl Term {
     }
 }
 
-/// Whether two pre-releases differ where either is there.
+/// Returns true if two pre-releases differ where either is there.
 fn compare_parts(a: &str, b: &str) -> bool {
     !(a.is_empty() && b.is_empty()) && a != b
 }

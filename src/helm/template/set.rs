@@ -1,5 +1,5 @@
-//! A set of named templates with Go's rules of definition and redefinition, and the cache of parsed texts behind it.
-//! A clone shares everything; `tpl` works on a clone so that its definitions stay its own.
+//! A set of named templates with Go's rules of definition and redefinition, and the cache of parsed texts
+//! behind it. A clone shares everything; `tpl` works on a clone so that its definitions stay its own.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -30,8 +30,8 @@ pub(super) const TPL: &str = "gotpl";
 /// How many texts a cache keeps before it starts again.
 const CACHED_TEXTS: usize = 20_000;
 
-/// How many texts of one name are compared one by one, newest first, before a hash is taken instead: a file has a few
-/// versions, while `tpl` parses everything under one name.
+/// How many texts of one name are compared one by one, newest first, before a hash is taken instead: a file
+/// has a few versions, while `tpl` parses everything under one name.
 const COMPARED: usize = 4;
 
 /// What a text parses to: its own template, and those it defines.
@@ -61,7 +61,7 @@ struct Cached {
 }
 
 impl ParseCache {
-    /// Whether nothing was parsed yet.
+    /// Returns true if nothing was parsed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -135,15 +135,16 @@ impl TemplateSet {
         TemplateSet { cache, language: Language { compat, own: &[] }, layers: Vec::new() }
     }
 
-    /// The same set with functions of the environment beside the usual ones, and in place of those of the same name.
-    /// Its cache must not be shared with sets of other functions.
+    /// A set with functions of the environment beside the usual ones, and in place of those that have their
+    /// names. Its cache must not be shared with sets of other functions.
     #[must_use]
     pub fn with_functions(mut self, own: &'static [Function]) -> TemplateSet {
         self.language.own = own;
         self
     }
 
-    /// Parses a text and adds it and what it defines; an empty template does not replace one that has content.
+    /// Parses a text and adds it and what it defines; an empty template does not replace one that has
+    /// content.
     ///
     /// # Errors
     /// The text does not parse; the set is unchanged.
@@ -182,7 +183,7 @@ impl TemplateSet {
         self.cache.parse(name, text, self.language).map(ParsedText)
     }
 
-    /// Whether a template of this name exists.
+    /// Returns true if a template of this name exists.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.get(name.as_bytes()).is_some()
@@ -221,7 +222,8 @@ impl TemplateSet {
         Some(tree)
     }
 
-    /// The set `tpl` runs in: this one, plus a text whose definitions nobody else sees, and the text's own tree.
+    /// The set `tpl` runs in: this one, plus a text whose definitions nobody else sees, and the text's own
+    /// tree.
     pub(super) fn overlay(
         &self,
         name: &str,

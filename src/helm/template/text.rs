@@ -17,7 +17,7 @@ impl Str {
         &self.0
     }
 
-    /// Whether somebody else has it, too.
+    /// Returns true if somebody else has it, too.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

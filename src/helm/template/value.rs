@@ -62,7 +62,7 @@ pub struct List(Rc<ListData>);
 struct ListData {
     elem: Elem,
     nil: bool,
-    /// Of a `[]uint8`: its bytes, of which the items are made once somebody asks for them.
+    /// The bytes of a `[]uint8`; its items are made when somebody asks for them.
     bytes: Option<Str>,
     items: OnceCell<Vec<Value>>,
 }
@@ -112,7 +112,7 @@ impl List {
         self.0.elem
     }
 
-    /// Whether this is Go's nil slice (prints as an empty one, is `null` in JSON).
+    /// Returns true if this is Go's nil slice (prints as an empty one, is `null` in JSON).
     #[must_use]
     pub fn is_nil(&self) -> bool {
         self.0.nil
@@ -133,7 +133,7 @@ impl List {
         self.0.bytes.as_ref().map_or_else(|| self.items().len(), |bytes| bytes.len())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -148,7 +148,7 @@ impl List {
         }
     }
 
-    /// Whether somebody else has it, too.
+    /// Returns true if somebody else has it, too.
     pub(super) fn is_shared(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }
@@ -177,7 +177,7 @@ impl List {
         format!("[]{elem}")
     }
 
-    /// Whether both are one slice.
+    /// Returns true if both are one slice.
     #[must_use]
     pub fn same(&self, other: &List) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
@@ -274,7 +274,7 @@ impl Map {
         Map::typed(MapType::Any, entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
     }
 
-    /// The same map under another type, as a Go conversion.
+    /// This map under another type, as a Go conversion.
     #[must_use]
     pub fn with_type(&self, ty: MapType) -> Map {
         Map { ty, ..self.clone() }
@@ -286,7 +286,7 @@ impl Map {
         self.ty
     }
 
-    /// Whether this is Go's nil map.
+    /// Returns true if this is Go's nil map.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         self.nil
@@ -301,13 +301,13 @@ impl Map {
         self.shared.entries.borrow().get(key).cloned()
     }
 
-    /// The same without a note that it was read: for who makes the input.
+    /// The value under a key, without a note that it was read: for code that makes the input.
     #[must_use]
     pub fn peek(&self, key: &[u8]) -> Option<Value> {
         self.shared.entries.borrow().get(key).cloned()
     }
 
-    /// Whether there is such a key.
+    /// Returns true if there is such a key.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         if let Some(watch) = self.shared.watch.get() {
@@ -342,7 +342,7 @@ impl Map {
         self.shared.entries.borrow().len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -392,12 +392,12 @@ impl Map {
         Rc::as_ptr(&self.shared).cast()
     }
 
-    /// Whether this is `.Release` of a render that notes what is read.
+    /// Returns true if this is `.Release` of a render that notes what is read.
     pub(super) fn is_release(&self) -> bool {
         self.shared.watch.get().is_some_and(|watch| watch.is_release)
     }
 
-    /// Whether somebody else has it, too.
+    /// Returns true if somebody else has it, too.
     pub(super) fn is_shared(&self) -> bool {
         Rc::strong_count(&self.shared) > 1
     }
@@ -408,7 +408,7 @@ impl Map {
         }
     }
 
-    /// Whether both are one map.
+    /// Returns true if both are one map.
     #[must_use]
     pub fn same(&self, other: &Map) -> bool {
         Rc::ptr_eq(&self.shared, &other.shared)
@@ -424,7 +424,7 @@ impl Map {
         }
     }
 
-    /// Whether elements are `interface {}`.
+    /// Returns true if elements are `interface {}`.
     #[must_use]
     pub fn holds_any(&self) -> bool {
         !matches!(self.ty, MapType::Strings | MapType::Files)
@@ -460,7 +460,7 @@ impl Value {
         Value::Host(Rc::new(object))
     }
 
-    /// Whether there is nothing here.
+    /// Returns true if there is nothing here.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         matches!(self, Value::Nil)

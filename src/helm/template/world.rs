@@ -1,5 +1,5 @@
-//! What templates see of a render's input once one of them has changed it, so that two renders can be compared there.
-//! Every map that can be reached gets a number anew and notes what is read of it, also those that templates made.
+//! The input of a render once a template has changed it, so that two renders can be compared there. Every map
+//! that can be reached gets a number anew and notes what is read of it, also those that templates made.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -126,7 +126,8 @@ impl Survey<'_> {
         Some(())
     }
 
-    /// A map with a number is shown once, and not inside a list: who reads it there reads it under its number.
+    /// A map with a number is shown once, and not inside a list: who reads it there reads it under its
+    /// number.
     fn map(&mut self, map: &Map, in_list: bool, level: usize) -> Option<Part> {
         let numbered = self.numbered.contains(&map.address());
         if !numbered {

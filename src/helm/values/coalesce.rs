@@ -134,7 +134,8 @@ impl Run {
         }
     }
 
-    /// Whether a null of a chart's own values is no value: so it is since Helm 4.2, but not where nulls are kept for later.
+    /// Returns true if a null of a chart's own values is no value: so it is since Helm 4.2, but not where
+    /// nulls are kept for later.
     fn drops_nulls(&self) -> bool {
         self.compat == Compat::V4 && !self.keep_nulls
     }

@@ -22,7 +22,7 @@ pub fn from_yaml(text: &str, compat: Compat) -> Result<Value, ChartError> {
     crate::chart::parse_values(text, compat)
 }
 
-/// The same for a file as it lies on the disk: its bytes may be UTF-16, and need not be text at all.
+/// Reads a values file as it lies on the disk: its bytes may be UTF-16, and need not be text at all.
 ///
 /// # Errors
 /// What Helm says of it.

@@ -1,6 +1,6 @@
-//! Schemas made of everyday keywords only, and values that surely fit them. What it is not sure about it leaves alone,
-//! and the library in `schema` decides and finds the words; compiling a schema there takes longer than the whole
-//! render of a small chart. A test compares both.
+//! Schemas made of everyday keywords only, and values that surely fit them. What it is not sure about it
+//! leaves alone, and the library in `schema` decides and finds the words; compiling a schema there takes
+//! longer than the whole render of a small chart. A test compares both.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,8 @@ const DRAFTS: [&str; 4] = [
     "https://json-schema.org/draft/2020-12/schema",
 ];
 
-/// Whether the whole schema is well formed, as its own schema wants it, and has nothing but everyday keywords.
+/// Returns true if the whole schema is well formed, as its own schema wants it, and has nothing but everyday
+/// keywords.
 pub(super) fn is_plain(root: &Value) -> bool {
     let draft = |uri: &Value| uri.as_str().is_some_and(|uri| DRAFTS.contains(&uri.trim_end_matches('#')));
     root.get("$schema").is_none_or(draft) && plain(root, root, 0)
@@ -59,7 +60,7 @@ fn is_type(name: &Value) -> bool {
     name.as_str().is_some_and(|name| names.contains(&name))
 }
 
-/// Whether a short list has no two of the same; longer ones are not looked at.
+/// Returns true if a short list has no two of the same; longer ones are not looked at.
 fn distinct(items: &[Value]) -> bool {
     items.len() <= 64 && (1..items.len()).all(|i| items[..i].iter().all(|before| !same(before, &items[i])))
 }
@@ -79,7 +80,7 @@ fn target<'s>(root: &'s Value, reference: &Value) -> Option<&'s Value> {
     if simple { root.get(under)?.get(name) } else { None }
 }
 
-/// Whether a value surely fits a plain schema.
+/// Returns true if a value surely fits a plain schema.
 pub(super) fn surely_fits(root: &Value, value: &Value) -> bool {
     fits(root, root, value, 0)
 }

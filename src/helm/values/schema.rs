@@ -86,14 +86,14 @@ fn cached(schema: &[u8]) -> Arc<CachedSchema> {
     read
 }
 
-/// Whether a schema of a chart, or of one of its subcharts, refers to something outside itself: what it says may change
-/// although the schema does not.
+/// Returns true if a schema of a chart, or of one of its subcharts, refers to something outside itself: what
+/// it says may change although the schema does not.
 pub(crate) fn reaches_out(chart: &Chart) -> bool {
     chart.schema.as_ref().is_some_and(|schema| refers(schema))
         || chart.subcharts.iter().any(|subchart| reaches_out(subchart))
 }
 
-/// Whether a `$ref` of a schema does not begin with `#`.
+/// Returns true if a `$ref` of a schema does not begin with `#`.
 fn refers(schema: &[u8]) -> bool {
     const KEY: &[u8] = b"\"$ref\"";
     let after = |at: usize| {
@@ -247,7 +247,7 @@ fn violation(error: &ValidationError<'_, '_>, written: &Written) -> Violation {
     }
 }
 
-/// Whether all that an error says is that a number is no multiple of a fraction.
+/// Returns true if all that an error says is that a number is no multiple of a fraction.
 fn is_divisor(error: &ValidationError<'_, '_>, written: &Written) -> bool {
     match (&error.kind, error.causes.as_slice()) {
         (ErrorKind::Format { want, .. }, _) => written.divisor(want).is_some(),

@@ -1,4 +1,4 @@
-//! What values.schema.json says against values, and why a schema cannot be used.
+//! Errors of values against values.schema.json, and of a schema that cannot be used.
 
 use std::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ pub struct SchemaErrors {
 pub struct ChartSchemaError {
     /// The name of the chart, as its parent calls it.
     pub chart: String,
-    /// What is wrong.
+    /// The error.
     pub error: SchemaError,
 }
 
@@ -45,7 +45,7 @@ pub enum SchemaError {
 pub struct Violation {
     /// The JSON pointer of the value.
     pub path: String,
-    /// What is wrong with it.
+    /// Its error.
     pub message: String,
     /// Why, where the rule is made of other rules.
     pub causes: Vec<Violation>,

@@ -1,6 +1,6 @@
-//! What the library that checks schemas would read in another way than Helm's: patterns are in Go's syntax, and a multiple
-//! of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and what it then says is told in the
-//! author's words.
+//! Rules that the library which checks schemas would read in another way than Helm's: patterns are in Go's
+//! syntax, and a multiple of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and
+//! what it then says is told in the author's words.
 
 use boon::{Compiler, Format};
 use opdev_object::go::pattern::{self, PatternError};
@@ -36,7 +36,8 @@ pub(super) struct Written {
 }
 
 thread_local! {
-    /// The divisors of the schema that is checked at the moment: the library's formats carry nothing with them.
+    /// The divisors of the schema that is checked at the moment: the library's formats carry nothing with
+    /// them.
     static DIVISORS_IN_USE: RefCell<Vec<Number>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -157,7 +158,7 @@ impl Written {
 
 type Check = fn(&Value) -> Result<(), Box<dyn Error>>;
 
-/// Whether a number is a multiple of the divisor in a slot.
+/// Checks that a number is a multiple of the divisor in a slot.
 fn check<const SLOT: usize>(value: &Value) -> Result<(), Box<dyn Error>> {
     let Value::Number(number) = value else { return Ok(()) };
     let divisor = DIVISORS_IN_USE.with_borrow(|divisors| divisors.get(SLOT).cloned());
@@ -176,7 +177,7 @@ macro_rules! slots {
 
 slots!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 
-/// Whether a number is a multiple, both as they are written in decimal digits.
+/// Returns true if a number is a multiple, both as they are written in decimal digits.
 fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let exact = || {
         let (a, b) = (digits(number)?, digits(divisor)?);

@@ -128,7 +128,8 @@ impl Parser<'_> {
         c
     }
 
-    /// Text up to one of the stops, and which; `None` at the end. A backslash takes the next character as it is.
+    /// Text up to one of the stops, and which; `None` at the end. A backslash takes the next character as it
+    /// is.
     fn until(&mut self, stops: &[char]) -> (String, Option<char>) {
         let mut text = String::new();
         while let Some(c) = self.next() {

@@ -14,7 +14,7 @@ pub enum SetError {
     NoValue {
         /// The key.
         key: String,
-        /// Whether a comma ends the key.
+        /// True if a comma ends the key.
         comma: bool,
     },
     /// A map has no value below it.
@@ -50,7 +50,7 @@ pub enum SetError {
     },
     /// Something else than `=`, `.` or `[` follows an index.
     AfterIndex {
-        /// What follows.
+        /// The rest.
         text: String,
     },
     /// The text ends before the `}` of a list.
@@ -61,7 +61,7 @@ pub enum SetError {
     AfterJson {
         /// The key of the value.
         key: String,
-        /// What follows.
+        /// The rest.
         text: String,
     },
     /// The value cannot be read, such as a file of `--set-file` that does not exist.

@@ -1,6 +1,6 @@
-//! Copies of the operator that run on the cluster: two operators on the same objects undo each other's work. Finds
-//! them by their marks, freezes one at the user's word (0 replicas, the number kept in an annotation), and gives it
-//! its replicas back when opdev ends, or at the next start where opdev could not.
+//! Copies of the operator that run on the cluster: two operators on the same objects undo each other's work.
+//! Finds them by their marks, freezes one at the user's word (0 replicas, the number kept in an annotation),
+//! and gives it its replicas back when opdev ends, or at the next start where opdev could not.
 
 use super::guard::Guard;
 use anyhow::{Context as _, Result, bail};
@@ -24,7 +24,7 @@ const FROZEN: &str = "opdev.dev/frozen";
 /// How many Deployments are looked at.
 const MOST: usize = 2_000;
 
-/// What a frozen Deployment had, and who froze it.
+/// The state of a frozen Deployment before, and the one who froze it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Frozen {
     replicas: i64,
@@ -42,7 +42,7 @@ pub struct Copies {
     pub known: Arc<Mutex<Vec<DeployedCopy>>>,
 }
 
-/// What gives a copy of this operator away.
+/// Marks that give a copy of this operator away.
 pub struct Marks {
     /// The project's name, as its scaffold put it into names and images.
     name: String,
@@ -53,7 +53,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of the project in this folder.
+    /// The marks of the project in this folder.
     pub fn of(root: &Path, name: &str, namespace: &str) -> Marks {
         let text = read::text(root.join("PROJECT")).unwrap_or_default();
         let domain = text.lines().find_map(|line| line.strip_prefix("domain:"));
@@ -65,7 +65,7 @@ impl Marks {
         }
     }
 
-    /// What gives a Deployment away; nothing where it is somebody else's.
+    /// The marks that give a Deployment away; nothing where it is somebody else's.
     fn found(&self, deployment: &Value) -> Vec<String> {
         let (own_name, namespace) =
             (meta::name(deployment).unwrap_or(""), meta::namespace(deployment).unwrap_or(""));
@@ -95,7 +95,7 @@ impl Marks {
         why
     }
 
-    /// Whether a lease is one that this operator's leader holds.
+    /// Returns true if a lease is one that this operator's leader holds.
     fn is_lease(&self, name: &str) -> bool {
         let own = name == self.name || name == format!("{}-lock", self.name);
         // kubebuilder: eight hexadecimal digits and the domain.
@@ -274,7 +274,7 @@ impl Copies {
         self.patch(object, &patch).await
     }
 
-    /// Whether nobody will give it back who still runs.
+    /// Returns true if nobody will give it back who still runs.
     fn is_left_behind(&self, frozen: &Frozen) -> bool {
         frozen.host == host() && !is_alive(frozen.pid)
     }
@@ -291,8 +291,8 @@ impl Copies {
     }
 }
 
-/// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace` is the one that
-/// opdev works in.
+/// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace`
+/// is the one that opdev works in.
 pub async fn running_copies(
     client: &Client,
     (root, project): (&Path, &str),

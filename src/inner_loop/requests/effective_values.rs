@@ -1,4 +1,5 @@
-//! The effective values of a custom resource that is looked at. Not a request that is announced: it changes nothing.
+//! The effective values of a custom resource that is looked at. Not a request that is announced: it changes
+//! nothing.
 
 use super::Requests;
 use jiff::Timestamp;

@@ -1,9 +1,9 @@
-//! What to do about the errors of requests.
+//! Hints about the errors of requests.
 
 use opdev_client::ApiError;
 use opdev_event::{ObjectTask, Task};
 
-/// What to do about an error.
+/// The hint on an error.
 pub(super) fn hint(task: &Task, error: &anyhow::Error) -> Option<String> {
     match (task, ApiError::of(error)?.code()?) {
         (Task::Object(ObjectTask::Scale { .. }), 422) => {

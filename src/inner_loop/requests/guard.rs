@@ -1,5 +1,5 @@
-//! The guard of a cluster that is not clearly local: nothing is written until the user has typed the context's name.
-//! What lifts it reaches everything that writes, through one `ReadOnly`.
+//! The guard of a cluster that is not clearly local: nothing is written until the user has typed the
+//! context's name. What lifts it reaches everything that writes, through one `ReadOnly`.
 
 use crate::reload_request::Ask;
 use anyhow::{Result, bail};

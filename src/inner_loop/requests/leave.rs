@@ -1,6 +1,6 @@
-//! Leaving a cluster that lives on: uninstall what the operator looks after, or take its finalizers off. Only custom
-//! resources that are this operator's: those that its watches select, and, where a chart feeds them, that have its
-//! finalizer or release. What others look after is named and not touched.
+//! Leaving a cluster that lives on: uninstall what the operator looks after, or take its finalizers off. Only
+//! custom resources that are this operator's: those that its watches select, and, where a chart feeds them,
+//! that have its finalizer or release. What others look after is named and not touched.
 
 use super::Requests;
 use anyhow::{Result, bail};
@@ -23,14 +23,15 @@ const OWN: [&str; 3] =
     ["helm.sdk.operatorframework.io/uninstall-release", "uninstall-helm-release", "opdev.dev/finalize"];
 
 impl Requests {
-    /// Deletes every custom resource that is reconciled and waits until all are gone. The operator must be at work.
+    /// Deletes every custom resource that is reconciled and waits until all are gone. The operator must be at
+    /// work.
     pub async fn uninstall(&self, namespace: Option<&str>) -> Result<()> {
         let (all, spared) = self.reconciled(namespace).await?;
         let mut left: Vec<ObjectRef> = all.iter().map(|(object, ..)| object.clone()).collect();
         self.tell_leaving(OnExit::Uninstall, all.len(), &left, &spared).await;
         let mut going = FuturesUnordered::new();
         for (object, _, resource) in &all {
-            // What is paused does not answer its finalizers.
+            // A paused object does not answer its finalizers.
             for scope in
                 [PauseScope::Kind { gvk: object.gvk.clone() }, PauseScope::Object { object: object.clone() }]
             {
@@ -118,7 +119,8 @@ impl Requests {
 /// A custom resource of this operator: what it is, as it is now, and how to reach it.
 type Own = (ObjectRef, Value, kube::core::ApiResource);
 
-/// Whether a custom resource is this operator's. A chart's has its finalizer before anything is installed.
+/// Returns true if a custom resource is this operator's. A chart's has its finalizer before anything is
+/// installed.
 fn is_own(watch: &Watch, object: &Value) -> bool {
     let marked = || meta::finalizers(object).iter().any(|name| OWN.contains(name));
     let released = || object.pointer("/status/deployedRelease").is_some();

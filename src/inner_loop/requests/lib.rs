@@ -1,7 +1,7 @@
-//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped where it is
-//! cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
-//! One file per group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
-//! `send` is the way to the API server.
+//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped
+//! where it is cancelled. Never reconciles; what it writes, it writes as field manager `opdev`. One file per
+//! group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`. `send` is the
+//! way to the API server.
 
 pub mod chart_dependencies;
 pub mod deployed_copies;
@@ -47,36 +47,36 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What requests are carried out with.
+/// The means to carry out requests.
 #[derive(Clone)]
 pub struct Requests {
     /// Where files are loaded.
     pub reloader: mpsc::Sender<Ask>,
-    /// Who reconciles.
+    /// The manager, which reconciles.
     pub operator: mpsc::Sender<ManagerRequest>,
     pub client: Client,
     pub project: Project,
     pub namespace: String,
-    /// Whether the cluster is the embedded control plane.
+    /// True if the cluster is the embedded control plane.
     pub embedded: bool,
     pub events: EventSink,
-    /// What is reconciled.
+    /// The sources that are reconciled.
     pub sources: watch::Receiver<Arc<Sources>>,
-    /// Whether anything may be written.
+    /// The switch that says whether anything may be written.
     pub guard: Guard,
     /// Copies of the operator on the cluster.
     pub copies: Copies,
-    /// What is under way, to be cancelled.
+    /// Tasks under way, to be cancelled.
     pub tasks: Tasks,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// What is written or looked at before it is written.
+    /// Drafts that are written or looked at.
     pub drafts: Drafts,
-    /// What can be undone.
+    /// Actions that can be undone.
     pub undo: UndoList,
-    /// What the operator's role lacks, where it runs as its ServiceAccount.
+    /// Rules that the operator's role lacks, where it runs as its ServiceAccount.
     pub rules: Option<Rules>,
-    /// Whether nobody waits for the answer: what fails for a moment is tried again.
+    /// True if nobody waits for the answer: what fails for a moment is tried again.
     pub at_start: bool,
 }
 

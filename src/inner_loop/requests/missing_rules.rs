@@ -1,5 +1,5 @@
-//! Adds the rules that the operator's role lacks to the project's role file, or the markers that a Go operator lacks to its
-//! source, once the user has seen the change.
+//! Adds the rules that the operator's role lacks to the project's role file, or the markers that a Go
+//! operator lacks to its source, once the user has seen the change.
 
 use super::Requests;
 use super::drafts::draft::{Draft, Work};

@@ -1,4 +1,4 @@
-//! What came of a request.
+//! The outcome of a request.
 
 use super::objects::undo_list::Undo;
 

@@ -1,4 +1,4 @@
-//! What is asked of the operator rather than of the API server: reconcile, pause, resume, step, check.
+//! Requests to the operator rather than to the API server: reconcile, pause, resume, step, check.
 
 use super::Requests;
 use super::outcome::Done;

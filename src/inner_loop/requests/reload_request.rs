@@ -1,4 +1,4 @@
-//! What one can ask of the reloader.
+//! Requests to the reloader.
 
 use std::fmt;
 use tokio::sync::oneshot;

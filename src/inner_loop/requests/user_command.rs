@@ -1,4 +1,5 @@
-//! Runs a program beside the screen: what it prints are lines of the log, and it ends with opdev or where it is cancelled.
+//! Runs a program beside the screen: what it prints are lines of the log, and it ends with opdev or where it
+//! is cancelled.
 
 use super::Requests;
 use super::outcome::Done;

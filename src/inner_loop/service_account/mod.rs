@@ -1,7 +1,8 @@
-//! The operator as its own ServiceAccount: its calls go out with the roles of `config/rbac` and no more. On the embedded
-//! control plane the role files are applied at the start and whenever one is saved; on a real cluster the ServiceAccount
-//! is impersonated and its roles are those of the cluster. A refused call becomes the rule that is missing.
-//! `project/generate/rbac` reads the role files and turns refusals into rules and texts; `witness` sees the calls.
+//! The operator as its own ServiceAccount: its calls go out with the roles of `config/rbac` and no more. On
+//! the embedded control plane the role files are applied at the start and whenever one is saved; on a real
+//! cluster the ServiceAccount is impersonated and its roles are those of the cluster. A refused call becomes
+//! the rule that is missing. `project/generate/rbac` reads the role files and turns refusals into rules and
+//! texts; `witness` sees the calls.
 
 mod witness;
 
@@ -33,7 +34,8 @@ use witness::Witness;
 /// Refusals that may wait.
 const WAITING: usize = 256;
 
-/// Applies the role files of the operator's ServiceAccount whenever they change, and reports the rules that are missing.
+/// Applies the role files of the operator's ServiceAccount whenever they change, and reports the rules that
+/// are missing.
 pub(crate) struct RoleSync {
     rules: Rules,
     /// Asks and writes in the user's name.
@@ -52,7 +54,8 @@ impl RoleSync {
     /// Whom the operator calls as, and who keeps its roles. The role files are applied before it returns.
     ///
     /// # Errors
-    /// Where the ServiceAccount may not be impersonated, or the API server refuses the namespace or the account.
+    /// Where the ServiceAccount may not be impersonated, or the API server refuses the namespace or the
+    /// account.
     pub(crate) async fn open(
         connection: &Connection,
         root: &Path,
@@ -166,7 +169,8 @@ impl RoleSync {
         set
     }
 
-    /// A role file was saved, or may have been since they were read `first`: then what is wrong has been told.
+    /// A role file was saved, or may have been since they were read `first`: then what is wrong has been
+    /// told.
     async fn saved(&mut self, operator: &mpsc::Sender<ManagerRequest>, first: bool) {
         let Ok(files) = read(&self.rules.root).await else { return };
         if first && !files.problems.is_empty() {
@@ -188,7 +192,8 @@ impl RoleSync {
         let _ = operator.send(ManagerRequest::ReconcileAll { why }).await;
     }
 
-    /// Brings what the files say to the API server; the answer is what has changed. Broken files change nothing.
+    /// Brings what the files say to the API server; the answer is what has changed. Broken files change
+    /// nothing.
     async fn apply(&mut self, files: &RoleFiles) -> Vec<String> {
         if !files.problems.is_empty() {
             for problem in &files.problems {
@@ -247,7 +252,7 @@ impl RoleSync {
     /// A call was refused: which rule it wants, told once for each verb and namespace.
     async fn lacks(&mut self, refusal: MissingRight) {
         if self.rules.applies && self.is_allowed(&self.of(&refusal)).await {
-            // The roles were mended while the refusal was on its way.
+            // The roles were fixed while the refusal was on its way.
             return;
         }
         let news = {

@@ -1,5 +1,5 @@
-//! A client in front of another: asks in somebody's name where it is told to, and tells of every call that was refused
-//! for want of a rule. Never changes an answer.
+//! A client in front of another: asks in somebody's name where it is told to, and tells of every call that
+//! was refused for want of a rule. Never changes an answer.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

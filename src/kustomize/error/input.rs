@@ -1,4 +1,4 @@
-//! What is wrong with what a build reads: kustomizations, files, generators; and what it may need at most.
+//! Errors of what a build reads: kustomizations, files, generators; and what it may need at most.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ pub enum KustomizationError {
     Value {
         /// The key.
         key: String,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A folder under `components` is not a component.
@@ -127,7 +127,7 @@ pub enum KustomizationError {
     ImagePattern {
         /// The name of the image.
         name: String,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A file of `crds` is not a map.

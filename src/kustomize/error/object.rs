@@ -1,9 +1,9 @@
-//! What is wrong with objects, their fields, and what selects them.
+//! Errors of objects, of their fields, and of what selects them.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What is wrong with an object.
+/// The error of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectError {
@@ -122,7 +122,7 @@ pub enum SelectorError {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A selector of labels or annotations cannot be read.

@@ -1,4 +1,4 @@
-//! What is wrong with patches.
+//! Errors of patches.
 
 use opdev_object::patch;
 use serde_json::Value;
@@ -45,14 +45,14 @@ pub enum PatchError {
     Json {
         /// Kind, namespace and name of the object.
         object: String,
-        /// What is wrong.
+        /// The error.
         source: patch::PatchError,
     },
     /// A strategic merge fails.
     Merge {
         /// Kind, namespace and name of the object.
         object: String,
-        /// What is wrong, and where.
+        /// The error, with its place.
         source: MergeError,
     },
 }
@@ -88,7 +88,7 @@ impl fmt::Display for PatchError {
 pub struct MergeError {
     /// The names of the fields that lead to the place, the innermost first; lists are not named.
     path: Vec<String>,
-    /// What is wrong.
+    /// The error.
     pub kind: MergeErrorKind,
 }
 
@@ -107,7 +107,7 @@ impl MergeError {
         MergeError { path: Vec::new(), kind }
     }
 
-    /// The same for the map that has the field.
+    /// This error for the map that has the field.
     pub(crate) fn below(mut self, field: &str) -> MergeError {
         self.path.push(field.to_owned());
         self

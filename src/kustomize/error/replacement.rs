@@ -1,4 +1,4 @@
-//! What is wrong with replacements.
+//! Errors of replacements.
 
 use super::{Limit, SelectorError};
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub enum ReplacementError {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// The target does not have the field.
@@ -91,7 +91,7 @@ pub enum ReplacementError {
         object: String,
         /// The path of the field, with dots.
         path: String,
-        /// What is wrong.
+        /// The error.
         source: Box<ReplacementError>,
     },
 }

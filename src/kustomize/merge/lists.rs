@@ -1,5 +1,5 @@
-//! Lists whose items a schema tells apart by keys. Kustomize's way is kept to the letter, for users see what it gives: items
-//! that the patch names come first, and of items with the same keys the later one counts.
+//! Lists whose items a schema tells apart by keys. Kustomize's way is kept to the letter, for users see what
+//! it gives: items that the patch names come first, and of items with the same keys the later one counts.
 
 use super::{DIRECTIVE, MergeDirective, Outcome, read_directive, walk};
 use crate::error::MergeError;
@@ -56,7 +56,8 @@ fn take_list_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> 
     Ok(found)
 }
 
-/// Items are told apart by where they stand in `cells`, for an item of the result may be one of the list, changed in place.
+/// Items are told apart by where they stand in `cells`, for an item of the result may be one of the list,
+/// changed in place.
 struct Cells(Vec<Value>);
 
 type List = Vec<usize>;
@@ -72,7 +73,8 @@ impl Cells {
         self.0[cell].as_object()?.get(key)
     }
 
-    /// Whether an item has values under keys. An empty value stands for any; a key without a value counts as the one before.
+    /// Returns true if an item has values under keys. An empty value stands for any; a key without a value
+    /// counts as the one before.
     fn has(&self, cell: usize, keys: &[String], values: &[String]) -> bool {
         let mut has = false;
         for (at, key) in keys.iter().enumerate() {
@@ -102,8 +104,8 @@ impl Cells {
         })
     }
 
-    /// Puts `new` in the place of the items with values under keys, or at the end; without `new` they go away. Empty items
-    /// always go.
+    /// Puts `new` in the place of the items with values under keys, or at the end; without `new` they go
+    /// away. Empty items always go.
     fn set(&self, list: &mut List, keys: &[String], values: &[String], new: Option<usize>) {
         let by_key = keys.first().is_some_and(|key| !key.is_empty())
             && values.first().is_some_and(|value| !value.is_empty());

@@ -1,4 +1,5 @@
-//! Random changes of kustomizations, the same for the same seed: what users add by hand, in combinations nobody has tried.
+//! Random changes of kustomizations, the same for the same seed: what users add by hand, in combinations
+//! nobody has tried.
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
-//! The compact form of `metadata.managedFields` in a tree: each `fieldsV1` is its JSON text, as one string. These fields are
-//! often half of an object, and seldom looked at. `FieldManager` reads both forms and writes the compact one; nobody
-//! outside the API server sees it: `expand` before a tree is sent or shown, `write_metadata` for its text.
+//! The compact form of `metadata.managedFields` in a tree: each `fieldsV1` is its JSON text, as one string.
+//! These fields are often half of an object, and seldom looked at. `FieldManager` reads both forms and writes
+//! the compact one; nobody outside the API server sees it: `expand` before a tree is sent or shown,
+//! `write_metadata` for its text.
 
 use crate::fieldset::{FieldSet, FieldsV1Error};
 use serde::de::{
@@ -11,7 +12,8 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 
-/// With what a string begins that is a compact `fieldsV1`. No client sends it: such a string is no `fieldsV1` there.
+/// With what a string begins that is a compact `fieldsV1`. No client sends it: such a string is no `fieldsV1`
+/// there.
 const MARK: char = '\0';
 
 /// The JSON text of a compact `fieldsV1`; `None` for any other value.
@@ -19,8 +21,8 @@ pub fn text_of(fields: &Value) -> Option<&str> {
     fields.as_str()?.strip_prefix(MARK)
 }
 
-/// Whether it is a compact `fieldsV1`: anybody may send a string that only begins like one, and its text would be written as
-/// it is.
+/// Returns true if it is a compact `fieldsV1`: anybody may send a string that only begins like one, and its
+/// text would be written as it is.
 pub fn is_compact(fields: &Value) -> bool {
     text_of(fields).is_some_and(|text| {
         let control = text.bytes().any(|byte| byte < b' ');
@@ -28,7 +30,8 @@ pub fn is_compact(fields: &Value) -> bool {
     })
 }
 
-/// Whether a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the API server may see.
+/// Returns true if a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the
+/// API server may see.
 pub fn is_in_text(text: &[u8]) -> bool {
     // Data of a client may have a NUL before a brace, too.
     memchr::memmem::find_iter(text, br"\u0000{").any(|at| {
@@ -67,7 +70,7 @@ fn expanded_fields(fields: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Whether two `fieldsV1` are the same, whichever form each has.
+/// Returns true if two `fieldsV1` are the same, whichever form each has.
 pub fn same_fields(a: &Value, b: &Value) -> bool {
     a == b || text_of(a).is_some() != text_of(b).is_some() && expanded_fields(a) == expanded_fields(b)
 }
@@ -263,8 +266,8 @@ impl<'de> Visitor<'de> for Place {
     }
 }
 
-/// A `fieldsV1`: a map becomes compact, anything else stays as it is. A string that only looks compact becomes null: a store's
-/// file that somebody else made could have one.
+/// A `fieldsV1`: a map becomes compact, anything else stays as it is. A string that only looks compact
+/// becomes null: a store's file that somebody else made could have one.
 struct Fields(Value);
 
 impl<'de> Deserialize<'de> for Fields {

@@ -47,7 +47,8 @@ pub enum RequestError {
     },
 }
 
-/// Why objects cannot be merged by their schema. An `object` is what the server calls it: namespace, name, kind.
+/// Why objects cannot be merged by their schema. An `object` is what the server calls it: namespace, name,
+/// kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypedError {
@@ -78,7 +79,7 @@ pub enum TypedError {
     Merge(MergeError),
     /// An object cannot be had at a version at which a manager wrote.
     Version {
-        /// Which object, as the server says it; empty where it does not.
+        /// The object, as the server says it; empty where it does not.
         what: String,
         /// Why not.
         source: VersionError,
@@ -203,7 +204,7 @@ impl MergeError {
         MergeError { path: Vec::new(), kind: MergeErrorKind::Duplicate(element) }
     }
 
-    /// The same for the map or list that has the field or item.
+    /// This error for the map or list that has the field or item.
     pub(super) fn below(mut self, element: Element) -> MergeError {
         self.path.push(element);
         self

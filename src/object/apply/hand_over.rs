@@ -1,6 +1,7 @@
-//! Fields that pass from other managers to one that applies: `metadata.managedFields` written anew, so that the next
-//! apply takes away what it does not have any more. `kubectl apply --server-side` and Helm 4 do this for objects that
-//! were made by client-side writes. Pure: the caller sends the patch and tries again on a conflict.
+//! Fields that pass from other managers to one that applies: `metadata.managedFields` written anew, so that
+//! the next apply takes away what it does not have any more. `kubectl apply --server-side` and Helm 4 do this
+//! for objects that were made by client-side writes. Pure: the caller sends the patch and tries again on a
+//! conflict.
 
 use crate::fieldset::{Element, FieldSet};
 use serde_json::{Value, json};
@@ -16,8 +17,8 @@ pub struct HandOver {
 }
 
 impl HandOver {
-    /// Gives to `manager`, as one that applies, the part that `select` takes from each other entry of the object
-    /// itself (not of a subresource). `None` where that is nothing, or the entries cannot be read.
+    /// Gives to `manager`, as one that applies, the part that `select` takes from each other entry of the
+    /// object itself (not of a subresource). `None` where that is nothing, or the entries cannot be read.
     pub fn plan(
         live: &Value,
         manager: &str,
@@ -89,7 +90,8 @@ impl HandOver {
         self
     }
 
-    /// The JSON patch that writes the entries, which is refused where the object is not the one that was looked at.
+    /// The JSON patch that writes the entries, which is refused where the object is not the one that was
+    /// looked at.
     pub fn json_patch(&self, live: &Value) -> Vec<Value> {
         let version = live.pointer("/metadata/resourceVersion").unwrap_or(&Value::Null);
         vec![
@@ -113,7 +115,8 @@ impl HandOver {
     }
 }
 
-/// The fields, with all below them, that `old` has and `new` has not. Both are texts of the object, before defaults.
+/// The fields, with all below them, that `old` has and `new` has not. Both are texts of the object, before
+/// defaults.
 pub fn dropped(fields: &FieldSet, old: &Value, new: &Value) -> FieldSet {
     let mut found = FieldSet::new();
     for path in fields.paths().iter().filter(|path| is_dropped(&path.0, old, new)) {

@@ -13,7 +13,7 @@ const MAX_UPDATE_MANAGERS: usize = 10;
 /// The manager that the oldest of them become.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who a set belongs to. An Apply manager is the same at every version.
+/// The manager that a set belongs to. An Apply manager is the same at every version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ManagerId {
     pub(super) name: String,
@@ -67,8 +67,8 @@ impl Owned {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Managers(pub(super) Entries);
 
-/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each write would
-/// make two to throw them away.
+/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each
+/// write would make two to throw them away.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entries(Vec<(ManagerId, Owned)>);
 
@@ -259,7 +259,7 @@ pub(super) fn without(object: &Value) -> Cow<'_, Value> {
     Cow::Owned(Value::Object(fields.collect()))
 }
 
-/// Whether a written object asks to forget all managers: `[]` or `[{}]`.
+/// Returns true if a written object asks to forget all managers: `[]` or `[{}]`.
 pub(super) fn is_reset(object: &Value) -> bool {
     match meta::field(object, "managedFields").and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,

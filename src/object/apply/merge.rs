@@ -178,8 +178,8 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     Ok(out)
 }
 
-/// `value` without the fields and items of `remove`. An emptied object stays, as somebody may own it; of a list nothing
-/// is left, and that is `None`.
+/// `value` without the fields and items of `remove`. An emptied object stays, as somebody may own it; of a
+/// list nothing is left, and that is `None`.
 pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Option<Value> {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {

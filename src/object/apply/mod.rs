@@ -1,8 +1,9 @@
 //! Server-side apply and the tracking of who owns which field, as the API server does it.
 //! The caller gives schema, time and live object; defaulting and storing are the caller's too.
 //! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused,
-//! `compact` for its short form in a tree, `hand_over` for fields that pass to another manager, `overlay` for a merge
-//! without owners, `prune` for what an apply takes away, `versions` for managers that wrote at other versions.
+//! `compact` for its short form in a tree, `hand_over` for fields that pass to another manager, `overlay` for
+//! a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at other
+//! versions.
 
 pub mod compact;
 mod error;
@@ -49,8 +50,8 @@ pub struct FieldManager<'a> {
     pub now: &'a str,
     /// Fields that this endpoint does not write (`status`, or all but it), with all below them.
     pub reset: Option<&'a FieldSet>,
-    /// The kind's other versions, at which others may have written; `None` where its objects look the same at all of
-    /// them.
+    /// The kind's other versions, at which others may have written; `None` where its objects look the same at
+    /// all of them.
     pub versions: Option<&'a dyn Versions>,
 }
 
@@ -97,8 +98,9 @@ fn unset(owner: &SchemaRef, name: &str, field: &SchemaRef) -> Option<Value> {
     has.then_some(zero)
 }
 
-/// Adds what a built-in object always has, however empty: `spec: {}`, `0` for a number that is always there, `null` for
-/// a required list. The server sees such objects as structs, so that nobody comes to own these places by filling them.
+/// Adds what a built-in object always has, however empty: `spec: {}`, `0` for a number that is always there,
+/// `null` for a required list. The server sees such objects as structs, so that nobody comes to own these
+/// places by filling them.
 fn fill_in(value: &mut Value, schema: &SchemaRef) {
     let Value::Object(map) = value else { return };
     for (name, property) in &schema.properties {
@@ -113,7 +115,7 @@ fn fill_in(value: &mut Value, schema: &SchemaRef) {
     }
 }
 
-/// Whether `fill_in` would add anything: most objects are whole and need not be copied for it.
+/// Returns true if `fill_in` would add anything: most objects are whole and need not be copied for it.
 fn lacks(value: &Value, schema: &SchemaRef) -> bool {
     let Value::Object(map) = value else { return false };
     schema.properties.iter().any(|(name, property)| match property.default_value() {
@@ -185,8 +187,8 @@ impl FieldManager<'_> {
         )
     }
 
-    /// Whether a whole object fits its schema. A custom resource may have been written when the schema was another
-    /// one; a built-in object was read as its type and always does.
+    /// Checks that a whole object fits its schema. A custom resource may have been written when the schema
+    /// was another one; a built-in object was read as its type and always does.
     fn fits(&self, object: &Value) -> Result<(), Mismatches> {
         if self.schema.is_built_in() { Ok(()) } else { typed::check_kept(object, self.schema) }
     }
@@ -316,7 +318,8 @@ impl FieldManager<'_> {
             Some(live) => managed::without(live),
             None => Cow::Owned(self.unwritten(new)),
         };
-        // An object of which it cannot be said who owns what has no managers from now on, as on the real server.
+        // An object of which it cannot be said who owns what has no managers from now on, as on the real
+        // server.
         if self.reconcile(&mut managers, &old).is_err() {
             return;
         }
@@ -352,8 +355,9 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// Takes changed and removed fields away from the managers that owned them, each at the version it wrote at;
-    /// without `force` a changed field of another manager is a conflict. Gives what differs at the own version.
+    /// Takes changed and removed fields away from the managers that owned them, each at the version it wrote
+    /// at; without `force` a changed field of another manager is a conflict. Gives what differs at the own
+    /// version.
     fn resolve(
         &self,
         managers: &mut Managers,

@@ -1,5 +1,5 @@
-//! What goes when a manager applies less than the last time: its own fields of then, unless somebody else has them.
-//! All of it is worked out at the versions that the managers wrote at.
+//! Fields that go when a manager applies less than the last time: its own fields of then, unless somebody
+//! else has them. All of it is worked out at the versions that the managers wrote at.
 
 use super::error::{TypedError, VersionError};
 use super::managed::{ManagerId, Managers, Owned};
@@ -22,7 +22,8 @@ fn without(value: &Value, set: &FieldSet, schema: &SchemaRef) -> Value {
     merge::remove(value, set, schema).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-/// Whether a list without items is in it: who owned items of such a list may go with the last of them.
+/// Returns true if a list without items is in it: who owned items of such a list may go with the last of
+/// them.
 fn has_empty_list(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty() || list.iter().any(has_empty_list),
@@ -32,8 +33,8 @@ fn has_empty_list(value: &Value) -> bool {
 }
 
 impl FieldManager<'_> {
-    /// Whether nothing of the last time is missing, so that nothing is to be dropped. (At one version only: what a
-    /// conversion makes of it is not known before.)
+    /// Returns true if nothing of the last time is missing, so that nothing is to be dropped. (At one version
+    /// only: what a conversion makes of it is not known before.)
     pub(super) fn applies_all(
         &self,
         last: &Owned,

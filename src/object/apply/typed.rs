@@ -1,4 +1,4 @@
-//! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
+//! Checks that an applied configuration fits its schema, with the texts the server gives where it does not.
 
 use super::error::{Mismatch, MismatchKind, Mismatches};
 use crate::facts::QUANTITY;
@@ -16,7 +16,7 @@ pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), Mismatches>
     together(errors)
 }
 
-/// The same of a whole object: what it has twice stays.
+/// Checks a whole object; items that it has twice stay.
 pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), Mismatches> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);
@@ -84,7 +84,7 @@ fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, er
     }
 }
 
-/// Whether a text of this format is always a text, where others may be numbers too.
+/// Returns true if a text of this format is always a text, where others may be numbers too.
 fn is_text(format: Option<&str>) -> bool {
     matches!(format, None | Some("byte" | "date-time"))
 }

@@ -1,5 +1,5 @@
-//! Managers that wrote at another version of the kind than the one at hand: what they own is said in the fields of
-//! theirs, so that objects are compared there too. As the real server does it; measured on 1.36.
+//! Managers that wrote at another version of the kind than the one at hand: what they own is said in the
+//! fields of theirs, so that objects are compared there too. As the real server does it; measured on 1.36.
 
 use super::error::{TypedError, VersionError};
 use super::managed::{ManagerId, Managers};

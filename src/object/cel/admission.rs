@@ -1,5 +1,6 @@
-//! Expressions of admission: of webhooks' conditions and of policies. What they can name, what they may come to, and
-//! their evaluation within the budgets of a real server. The texts of what is wrong with them are a server's.
+//! Expressions of admission: of webhooks' conditions and of policies. What they can name, what they may come
+//! to, and their evaluation within the budgets of a real server. The texts of what is wrong with them are a
+//! server's.
 
 use super::ast::Expr;
 use super::authorizer::{AUTHORIZER, Asked, Authorizer, Check};
@@ -92,15 +93,15 @@ impl Compiler {
         Compiler { params, ..Compiler::default() }
     }
 
-    /// The same for expressions about objects, and parameters, that have these schemas (with no references in them). Types
-    /// with different names are never the same.
+    /// An environment for expressions about objects, and parameters, that have these schemas (with no
+    /// references in them). Types with different names are never equal.
     #[must_use]
     pub fn typed(self, object: (&str, &Value), params: Option<(&str, &Value)>) -> Self {
         let of = |(name, schema): (&str, &Value)| shape(schema, name, false, 0).kind;
         Compiler { types: [of(object), params.and_then(of)], ..self }
     }
 
-    /// The same for expressions that can name `variables`, if there are none.
+    /// An environment for expressions that can name `variables`, if there are none.
     #[must_use]
     pub fn composed(self) -> Self {
         Compiler { variables: Some(Vec::new()), ..self }
@@ -286,13 +287,13 @@ impl Given {
         Given { object, old, request, params: Val::Null, namespace: Val::Null }
     }
 
-    /// The same with the parameters of a policy.
+    /// This input with the parameters of a policy.
     #[must_use]
     pub fn with_params(&self, params: Option<&Value>) -> Self {
         Given { params: params.map_or(Val::Null, plain), ..self.clone() }
     }
 
-    /// The same with the namespace of the object.
+    /// This input with the namespace of the object.
     #[must_use]
     pub fn with_namespace(&self, namespace: Option<&Value>) -> Self {
         Given { namespace: namespace.map_or(Val::Null, plain), ..self.clone() }
@@ -304,12 +305,12 @@ impl Given {
 pub struct Outcome(pub(super) Val);
 
 impl Outcome {
-    /// Whether it is `true`.
+    /// Returns true if it is `true`.
     pub fn holds(&self) -> bool {
         matches!(self.0, Val::Bool(true))
     }
 
-    /// Whether it is `false`.
+    /// Returns true if it is `false`.
     pub fn fails(&self) -> bool {
         matches!(self.0, Val::Bool(false))
     }
@@ -357,7 +358,7 @@ impl<'a> Evaluation<'a> {
         Evaluation { lazy: Lazy::new(variables, scope, &library.0, authorizer), budget }
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub fn left(&self) -> u64 {
         self.budget
     }

@@ -145,7 +145,8 @@ impl Expr {
         }
     }
 
-    /// Whether the variable is named anywhere in it, and not one of the same name that a macro brings.
+    /// Returns true if the variable is named anywhere in it, and not one of the same name that a macro
+    /// brings.
     pub(super) fn names(&self, variable: &str) -> bool {
         if let Node::Macro(inner) = &self.node
             && (inner.first == variable || inner.second.as_deref() == Some(variable))

@@ -26,7 +26,7 @@ pub struct Asked {
     pub service_account: Option<(String, String)>,
 }
 
-/// Whether it is allowed.
+/// The decision on a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// It is.

@@ -1,5 +1,5 @@
-//! What the expressions of mutating policies build, as JSON: an object that is to be applied, or the operations of a
-//! JSON patch. The texts of what is wrong with it are a server's.
+//! Values that the expressions of mutating policies build, as JSON: an object that is to be applied, or the
+//! operations of a JSON patch. The texts of what is wrong with it are a server's.
 
 use super::admission::Outcome;
 use super::error::{BuildError, Misnamed, NotJson};

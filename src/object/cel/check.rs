@@ -25,7 +25,7 @@ pub(super) struct Checker {
     pub(super) builds: bool,
 }
 
-/// Whether an object of this name may have any fields.
+/// Returns true if an object of this name may have any fields.
 fn is_open(name: &str) -> bool {
     name == "Object" || name.starts_with("Object.")
 }

@@ -40,12 +40,12 @@ impl Conditions {
         Conditions { list: list.collect() }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether all are true of a request; `request` is an AdmissionRequest.
+    /// The value of all conditions together; `request` is an AdmissionRequest.
     ///
     /// # Errors
     /// None is false, but some cannot be evaluated.
@@ -60,7 +60,7 @@ impl Conditions {
         self.hold_in(Evaluation::new(&given, &[], Some(authorizer), &libraries, CONDITIONS_BUDGET))
     }
 
-    /// Whether all are true of what is evaluated.
+    /// Returns true if all are true of what is evaluated.
     ///
     /// # Errors
     /// None is false, but some cannot be evaluated.
@@ -133,7 +133,7 @@ mod tests {
         let missing = "expression 'object.data.zzz == 'a'' resulted in error: no such key: zzz";
         assert_eq!(hold(&["object.data.zzz == 'a'"]), Err(missing.to_owned()));
         assert_eq!(hold(&["object.data.zzz == 'a'", "false"]), Ok(false));
-        // The same twice is told once.
+        // One error that comes twice is told once.
         assert_eq!(hold(&["object.data.zzz == 'a'", "object.data.zzz == 'a'"]), Err(missing.to_owned()));
         let both = hold(&["object.data.zzz == 'a'", "oldObject.x == 1"]);
         let other = "expression 'oldObject.x == 1' resulted in error: no such key: x";

@@ -1,5 +1,5 @@
-//! What the rules of a schema may cost at worst, and what a real server says of those that may cost too much: each by
-//! itself, times how often its part of the schema may be there, and all of a schema together.
+//! The cost of the rules of a schema at worst, and a real server's words about rules that may cost too much:
+//! each by itself, times how often its part of the schema may be there, and all of a schema together.
 
 use super::estimate::estimate;
 use super::kind::Kind;
@@ -19,7 +19,7 @@ const KEY: &str = "x-kubernetes-validations";
 /// Deepest schema that is looked at.
 const DEEPEST: usize = 64;
 
-/// What is said of the rules of one schema.
+/// The words about the rules of one schema.
 #[derive(Default)]
 struct Costs {
     faults: Vec<RuleFault>,

@@ -35,7 +35,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What is wrong with a definition that was completed.
+/// Errors of a definition that was completed.
 pub fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = &crd["spec"];
@@ -214,8 +214,8 @@ fn schemas(spec: &Value) -> Vec<(String, &Value)> {
     schemas
 }
 
-/// Rules whose estimated cost a server does not accept. It looks at those of a version again only where its schema is
-/// another than in `current`; at all of them together always.
+/// Rules whose estimated cost a server does not accept. It looks at those of a version again only where its
+/// schema is another than in `current`; at all of them together always.
 pub fn expensive(crd: &Value, current: Option<&Value>) -> Vec<RuleFault> {
     let known = |version: &Value| {
         let old = current.map_or(&[][..], |current| items(&current["spec"]["versions"]));
@@ -369,7 +369,7 @@ fn pointed<'a, 'p>(schema: &'a Value, path: &'p str) -> Result<&'a Value, PathEr
     })
 }
 
-/// What is wrong with a definition that is to replace another.
+/// Errors of a definition that is to replace another.
 pub fn validate_update(crd: &Value, current: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (new, old) = (&crd["spec"], &current["spec"]);

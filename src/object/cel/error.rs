@@ -1,5 +1,5 @@
-//! Why a text is no expression, why an expression comes to nothing, and why what it builds is no object. `Display` is
-//! what a server answers.
+//! Why a text is no expression, why an expression comes to nothing, and why what it builds is no object.
+//! `Display` is what a server answers.
 
 use std::error::Error;
 use std::fmt;
@@ -49,7 +49,7 @@ pub enum ExpressionError {
     },
     /// It compiles and makes no program all the same: a constant in it has no value.
     Program {
-        /// What is wrong with the constant.
+        /// The error of the constant.
         why: String,
     },
 }

@@ -1,8 +1,8 @@
-//! What an expression may cost at worst, estimated as a real server does when it is asked to accept a rule: by the
-//! largest sizes that the schema allows, step by step, saturating. It never evaluates anything.
+//! The cost of an expression at worst, estimated as a real server does when it is asked to accept a rule: by
+//! the largest sizes that the schema allows, step by step, saturating. It never evaluates anything.
 //!
-//! Sizes are found by the way through the schema. Where a way does not begin at a variable, a server begins at the top:
-//! so do we, since what it refuses hangs on it.
+//! Sizes are found by the way through the schema. Where a way does not begin at a variable, a server begins
+//! at the top: so do we, since what it refuses hangs on it.
 
 use super::ast::{Expr, Macro, MacroKind, Node};
 use super::check::{Checker, type_named};
@@ -104,7 +104,7 @@ impl<'s> Place<'s> {
     }
 }
 
-/// What is known of an expression.
+/// The known facts about an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate<'s> {
     pub(super) cost: u64,
@@ -384,7 +384,7 @@ impl<'s> Estimator<'s> {
         self.sized(expr, Estimate { size: Some(size), ..Estimate::of(cost) })
     }
 
-    /// Whether there is a value is asked first; then it is read again, and bound.
+    /// A value is first asked for, then read again, and bound.
     fn optional(&mut self, inner: &Macro) -> Estimate<'s> {
         let range = self.expr(&inner.range);
         let item = match self.kind(&inner.range) {

@@ -1,4 +1,5 @@
-//! What calls may cost at worst, and how large their results may be: a server's tables, function by function.
+//! The cost of calls at worst, and the largest size of their results: a server's tables, function by
+//! function.
 
 use super::ast::{Expr, Node};
 use super::estimate::{Size, at};
@@ -14,7 +15,7 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT: u64 = 64;
 
-/// What is known of an argument.
+/// The known facts about an argument.
 pub(super) struct Argument<'a> {
     pub(super) size: Size,
     pub(super) kind: Kind,
@@ -24,7 +25,7 @@ pub(super) struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    /// Whether it may be one of these when it is evaluated.
+    /// Returns true if it may be one of these when it is evaluated.
     fn may_be(&self, kinds: &[Kind]) -> bool {
         self.kind.is_dyn() || kinds.contains(&self.kind)
     }
@@ -59,8 +60,8 @@ pub(super) fn sorted(list: Size, keys: &Kind) -> (u64, Size) {
     (compared.at(factor).saturating_add(1 + LIST), compared)
 }
 
-/// The cost of a call beside its arguments, and the size of its result where that follows from them. The target of a
-/// method is the first argument.
+/// The cost of a call beside its arguments, and the size of its result where that follows from them. The
+/// target of a method is the first argument.
 pub(super) fn call(name: &str, method: bool, args: &[Argument<'_>]) -> (u64, Option<Size>) {
     let size = |index: usize| args.get(index).map_or(Size::UNKNOWN, |arg| arg.size);
     let first = args.first();

@@ -1,5 +1,5 @@
-//! Evaluates an expression against values, and counts what that costs as a server does. Errors have a real server's
-//! words. Never panics, and never takes long: every step and every byte that is made is charged for.
+//! Evaluates an expression against values, and counts what that costs as a server does. Errors have a real
+//! server's words. Never panics, and never takes long: every step and every byte that is made is charged for.
 
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer_calls;
@@ -363,7 +363,7 @@ impl<'a> Eval<'a> {
 
     fn quantified(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
         let decides = inner.kind == MacroKind::Exists;
-        // Whether to go on is asked before each item.
+        // The condition to go on is asked before each item.
         let going_on = if decides { 3 } else { 2 };
         let (mut first, mut left) = (None, steps.len());
         for step in steps {

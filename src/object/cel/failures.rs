@@ -1,5 +1,5 @@
-//! What a server says where a value is not of a type that can be worked with: values without a schema are looked into
-//! when they are there, not before.
+//! A server's words about a value of a type that cannot be worked with: values without a schema are looked
+//! into when they are there, not before.
 
 use super::kind::{Bound, Kind};
 use super::signatures::signatures;
@@ -34,7 +34,7 @@ pub(super) fn no_range<T>(of: &Val) -> Result<T, Stop> {
     Err(Stop::Failed(format!("got 'types.{name}', expected iterable type")))
 }
 
-/// Whether values of a kind can stand on the left of an operator with two sides.
+/// Returns true if values of a kind can stand on the left of an operator with two sides.
 fn is_left_of(operator: &str, kind: &Kind) -> bool {
     use Kind::{Bool, Bytes, Double, Duration, Int, List, Text, Timestamp, Uint};
     match operator {

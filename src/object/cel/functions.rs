@@ -1,5 +1,5 @@
-//! The standard functions and those on lists, sets and optionals. Texts are in `texts`, conversions in `convert`,
-//! quantities, addresses, versions and formats in `library`.
+//! The standard functions and those on lists, sets and optionals. Texts are in `texts`, conversions in
+//! `convert`, quantities, addresses, versions and formats in `library`.
 
 use super::operators::{equality_cost, weight};
 use super::runtime::Runtime;

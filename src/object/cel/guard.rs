@@ -1,4 +1,5 @@
-//! Keeps a panic of a library for CEL from becoming one of opdev: the rule is a user's, so it is an error about the rule.
+//! Keeps a panic of a library for CEL from becoming one of opdev: the rule is a user's, so it is an error
+//! about the rule.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -94,7 +94,8 @@ impl fmt::Display for Kind {
 pub(super) struct Bound(BTreeMap<char, Kind>);
 
 impl Bound {
-    /// Whether a value of kind `given` can be where `wanted` is asked for; binds parameters of `wanted`.
+    /// Returns true if a value of kind `given` can be where `wanted` is asked for; binds parameters of
+    /// `wanted`.
     pub(super) fn fits(&mut self, wanted: &Kind, given: &Kind) -> bool {
         match (wanted, given) {
             (Kind::Param(name), given) => match self.0.get(name).cloned() {

@@ -42,7 +42,7 @@ impl<'a> Lazy<'a> {
 
     /// A variable's value.
     pub(super) fn get(&'a self, name: &str) -> Evaluated {
-        // Of two with the same name the later one counts.
+        // Two variables may have one name: the later one counts.
         let Some(index) = self.known.iter().rposition(|(known, _)| known == name) else {
             return failed(format!("no such key: {name}"));
         };

@@ -135,7 +135,7 @@ impl Lexer {
         Err(unknown(self.at, &c.to_string()))
     }
 
-    /// Whether a text starts here: bytes, raw, and the length of the prefix.
+    /// The text that starts here, if any: bytes, raw, and the length of the prefix.
     fn prefix(&self) -> Option<(bool, bool, usize)> {
         let (mut bytes, mut raw) = (false, false);
         for ahead in 0..3 {

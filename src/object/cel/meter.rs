@@ -1,5 +1,5 @@
-//! What evaluations cost. One count is a server's, to the point: it decides what is refused, in its words. The other is
-//! our own, for steps that a server does not count: it keeps any evaluation short.
+//! The cost of evaluations. One count is a server's, to the point: it decides what is refused, in its words.
+//! The other is our own, for steps that a server does not count: it keeps any evaluation short.
 
 use super::ast::{Expr, Node};
 use super::value::{Stop, Val};
@@ -18,7 +18,8 @@ const PATTERN: f64 = 0.25;
 pub(super) const LIST: u64 = 10;
 pub(super) const MAP: u64 = 30;
 pub(super) const MESSAGE: u64 = 40;
-/// The functions that turn a value into one of another type, which are called once where the value is written out.
+/// The functions that turn a value into one of another type, which are called once where the value is written
+/// out.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
@@ -55,7 +56,8 @@ impl Meter {
     }
 }
 
-/// Whether an expression is read from variables: a server counts the steps of the way, and one for all.
+/// Returns true if an expression is read from variables: a server counts the steps of the way, and one for
+/// all.
 pub(super) fn is_read(expr: &Expr) -> bool {
     match &expr.node {
         Node::Name(_) | Node::Select { .. } | Node::OptSelect { .. } => true,
@@ -64,12 +66,12 @@ pub(super) fn is_read(expr: &Expr) -> bool {
     }
 }
 
-/// Whether one more is counted where a part of it is read: not where the way goes on, or is chosen.
+/// Decides whether one more is counted where a part of it is read: not where the way goes on, or is chosen.
 pub(super) fn begins(operand: &Expr) -> u64 {
     u64::from(!is_read(operand) && !matches!(operand.node, Node::Cond { .. }))
 }
 
-/// Whether an expression is written out: it is made once, and costs nothing.
+/// Returns true if an expression is written out: it is made once, and costs nothing.
 pub(super) fn is_constant(expr: &Expr) -> bool {
     match &expr.node {
         Node::Null
@@ -90,7 +92,8 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// Whether `in` looks into a list that is written out, which costs nothing; `Some(true)` where the list is empty.
+/// Returns true if `in` looks into a list that is written out, which costs nothing; `Some(true)` where the
+/// list is empty.
 pub(super) fn looked_up(function: &str, args: &[Expr]) -> Option<bool> {
     let ("@in", [_, Expr { node: Node::List(items), .. }]) = (function, args) else { return None };
     let plain = |item: &Expr| {

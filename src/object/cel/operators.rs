@@ -1,4 +1,4 @@
-//! What operators do: arithmetic with its overflows, order, equality, membership and indexes.
+//! Operators of expressions: arithmetic with its overflows, order, equality, membership and indexes.
 
 use super::failures;
 use super::runtime::Runtime;

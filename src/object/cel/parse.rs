@@ -29,7 +29,7 @@ const RESERVED: [&str; 18] = [
     "in",
 ];
 
-/// Whether a word means something of its own, so that no field or variable may be called it.
+/// Returns true if a word means something of its own, so that no field or variable may be called it.
 pub fn is_reserved(word: &str) -> bool {
     matches!(word, "true" | "false" | "null") || RESERVED.contains(&word)
 }

@@ -312,7 +312,7 @@ fn field_path(schema: &Value, path: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether what stood here before still stands here.
+/// The comparison of a value with the one that stood here before.
 struct Ratchet<'a> {
     old: Option<&'a Value>,
     schema: Option<&'a SchemaRef>,
@@ -320,7 +320,8 @@ struct Ratchet<'a> {
 }
 
 impl<'a> Ratchet<'a> {
-    /// The same for something inside; where nothing is known of it, what is around it counts.
+    /// The ratchet of a part of the value; where nothing is known of that part, the ratchet of the whole
+    /// counts.
     fn inside(&self, value: &Value, old: Option<&'a Value>, schema: Option<&'a SchemaRef>) -> Ratchet<'a> {
         match (old, schema, self.old) {
             (Some(old), Some(schema), Some(_)) => {

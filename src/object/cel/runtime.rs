@@ -1,4 +1,5 @@
-//! What functions need of an evaluation: the meter that they charge, the library, and who answers `authorizer`.
+//! The part of an evaluation that functions need: the meter that they charge, the library, and who answers
+//! `authorizer`.
 
 use super::authorizer::Authorizer;
 use super::library::Library;
@@ -9,7 +10,7 @@ use super::value::Stop;
 pub(super) struct Runtime<'a> {
     pub(super) meter: &'a mut Meter,
     pub(super) library: &'a Library,
-    /// Who answers `authorizer`; only conditions of requests have it.
+    /// The authorizer that answers `authorizer`; only conditions of requests have it.
     pub(super) authorizer: Option<&'a dyn Authorizer>,
 }
 

@@ -1,5 +1,5 @@
-//! Which functions there are and what they take: the standard ones and those of a Kubernetes 1.36 API server.
-//! A table in text, read once. What they do is in `functions`, `lists`, `texts` and `library`.
+//! Functions and what they take: the standard ones and those of a Kubernetes 1.36 API server. A table in
+//! text, read once. What they do is in `functions`, `lists`, `texts` and `library`.
 
 use super::authorizer;
 use super::kind::Kind;

@@ -92,7 +92,7 @@ const COSTS_OBJECT: &str = include_str!("../../../tests/golden/cel/costs.json");
 const OBJECT: &str = include_str!("../../../tests/golden/cel/object.json");
 const DIFFERENCES: &str = include_str!("../../../tests/golden/cel/differences.txt");
 
-/// What is said of one schema and object: why the schema is refused, else what is wrong with the object.
+/// The words about one schema and object: why the schema is refused, else what is wrong with the object.
 fn said(schema: &Value, new: &Value, old: Option<&Value>) -> (Vec<String>, Vec<String>) {
     let texts = |errors: Vec<opdev_object::schema::FieldError>| {
         let text = |error: &opdev_object::schema::FieldError| {

@@ -7,7 +7,7 @@ pub(super) const SECOND: i128 = 1_000_000_000;
 const FIRST: i128 = -62_135_596_800 * SECOND;
 const LAST: i128 = 253_402_300_799 * SECOND + 999_999_999;
 
-/// Whether a timestamp can be written.
+/// Returns true if a timestamp can be written.
 pub(super) fn in_range(nanos: i128) -> bool {
     (FIRST..=LAST).contains(&nanos)
 }

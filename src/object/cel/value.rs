@@ -208,7 +208,7 @@ fn lists_equal(a: &[Val], kind: &Listing, b: &[Val]) -> bool {
     }
 }
 
-/// Whether two items of a list of type map are the same one.
+/// Returns true if two items of a list of type map are the same one.
 pub(super) fn same_keys(a: &Val, b: &Val, keys: &[String]) -> bool {
     let (Val::Map(a), Val::Map(b)) = (a, b) else { return false };
     keys.iter().all(|key| {

@@ -103,7 +103,7 @@ impl fmt::Display for FieldPath {
 }
 
 impl FieldPath {
-    /// The same place as a path for reading; the items of a set have none, it ends at their list.
+    /// This place as a path for reading; the items of a set have none, so it ends at their list.
     pub fn to_path(&self) -> Path {
         let mut segments = Vec::with_capacity(self.0.len());
         for element in &self.0 {

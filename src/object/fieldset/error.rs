@@ -26,7 +26,7 @@ pub enum FieldsV1Error {
     NotJson {
         /// The element.
         key: String,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// The part of an element `i:` is not a number.

@@ -68,7 +68,7 @@ impl FieldSet {
         serialize::from_fields_v1_text(text)
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
     }
@@ -82,7 +82,8 @@ impl FieldSet {
         }
     }
 
-    /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field itself.
+    /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field
+    /// itself.
     fn put(&mut self, element: Element, own: bool, below: Option<FieldSet>) {
         match below {
             None => self.members.insert(element, ()),
@@ -100,7 +101,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether the path is in the set.
+    /// Returns true if the path is in the set.
     pub fn has(&self, path: &[Element]) -> bool {
         match path {
             [] => false,
@@ -123,7 +124,7 @@ impl FieldSet {
         self.clone().joined(other.clone())
     }
 
-    /// The same, made of the two.
+    /// The union, made of the two sets themselves.
     #[must_use]
     pub(crate) fn joined(mut self, other: FieldSet) -> FieldSet {
         if self.members.is_empty() && self.children.is_empty() {
@@ -160,7 +161,7 @@ impl FieldSet {
         self.children.retain(|_, child| !child.is_empty());
     }
 
-    /// Whether all of it is in the other set.
+    /// Returns true if all of it is in the other set.
     pub(crate) fn is_within(&self, other: &FieldSet) -> bool {
         self.members.elements().all(|element| other.members.contains(element))
             && self.children.iter().all(|(element, ours)| match other.children.get(element) {

@@ -53,7 +53,7 @@ pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, FieldsV1Error> 
     Ok(set)
 }
 
-/// The same as JSON text, in the order of the map.
+/// `fieldsV1` as JSON text, in the order of the map.
 pub(super) fn to_fields_v1_text(set: &FieldSet) -> String {
     let mut out = String::with_capacity(256);
     write(set, false, &mut out);
@@ -81,7 +81,7 @@ fn write(set: &FieldSet, own: bool, out: &mut String) {
     out.push('}');
 }
 
-/// Whether something is written of the set.
+/// Returns true if something is written of the set.
 fn has_any(set: &FieldSet) -> bool {
     !set.members.is_empty() || !set.children.is_empty()
 }
@@ -112,13 +112,13 @@ pub(super) fn from_fields_v1_text(text: &str) -> Option<FieldSet> {
 /// Reads the fields of one place.
 struct Level;
 
-/// What was read of one place.
+/// The content that was read of one place.
 #[derive(Default)]
 struct Below {
     set: FieldSet,
-    /// Whether it has a `.`.
+    /// True if it has a `.`.
     own: bool,
-    /// Whether nothing stands in it, not even what is of an unknown kind.
+    /// True if nothing stands in it, not even what is of an unknown kind.
     empty: bool,
 }
 

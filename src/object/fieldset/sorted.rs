@@ -1,5 +1,5 @@
-//! Few elements in order, each with something. A tree of them would have nodes for eleven; most places of an object have one
-//! or two, and each write makes sets of them to throw them away.
+//! Few elements in order, each with something. A tree of them would have nodes for eleven; most places of an
+//! object have one or two, and each write makes sets of them to throw them away.
 
 use super::Element;
 
@@ -107,7 +107,7 @@ impl<T: Default> Sorted<T> {
     }
 }
 
-/// Of elements in order.
+/// Collects elements that come in order.
 impl<T> FromIterator<(Element, T)> for Sorted<T> {
     fn from_iter<I: IntoIterator<Item = (Element, T)>>(all: I) -> Self {
         let mut sorted = Sorted::default();

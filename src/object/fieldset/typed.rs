@@ -36,7 +36,7 @@ pub(crate) fn shape(schema: &SchemaRef, value: &Value) -> Shape {
     }
 }
 
-/// Whether the schema itself says that values are replaced as a whole.
+/// Returns true if the schema itself says that values are replaced as a whole.
 pub(super) fn is_atomic(schema: &SchemaRef) -> bool {
     let list = matches!(schema.list_type, Some(ListType::Atomic) | None);
     match schema.kind {
@@ -99,7 +99,7 @@ pub(super) fn collect(value: &Value, schema: &SchemaRef) -> Option<FieldSet> {
             let mut by_element: BTreeMap<Element, Option<&Value>> = BTreeMap::new();
             for item in items {
                 let Ok(element) = item_element(schema, item) else { continue };
-                // Of repeated items only the place itself is known.
+                // An item that comes twice is known by its place alone.
                 by_element.entry(element).and_modify(|only| *only = None).or_insert(Some(item));
             }
             let inner = item_schema(schema);

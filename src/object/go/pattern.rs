@@ -1,5 +1,5 @@
-//! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes are ASCII,
-//! `\Q…\E` works, and what Go refuses is refused in Go's words.
+//! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes
+//! are ASCII, `\Q…\E` works, and what Go refuses is refused in Go's words.
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt;
@@ -7,13 +7,13 @@ use std::fmt;
 /// A pattern that Go does not accept: Go's `syntax.Error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// What is wrong.
+    /// The error.
     pub code: ErrorCode,
     /// The part of the pattern that is wrong.
     pub expression: String,
 }
 
-/// What is wrong with a pattern: Go's `syntax.ErrorCode`.
+/// The error of a pattern: Go's `syntax.ErrorCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
     /// A class such as `[z-a]`.
@@ -125,7 +125,7 @@ struct Walker<'a> {
     at: usize,
     out: String,
     open: usize,
-    /// Whether something stands before that can be repeated.
+    /// True if something stands before that can be repeated.
     atom: bool,
     /// Where the last repetition began, if it was the last thing read.
     repeated: Option<usize>,
@@ -441,7 +441,7 @@ fn perl_class(c: char) -> Option<&'static str> {
     })
 }
 
-/// The same within a class; nested classes are the crate's.
+/// A Perl class within brackets; nested classes are the crate's.
 fn perl_class_inside(c: char) -> Option<&'static str> {
     perl_class(c)
 }
@@ -481,7 +481,7 @@ fn without_caret(class: &str) -> String {
     }
 }
 
-/// Whether Go knows the Unicode class: a general category or a script, perhaps negated.
+/// Returns true if Go knows the Unicode class: a general category or a script, perhaps negated.
 fn is_class(name: &str) -> bool {
     let name = name.strip_prefix('^').unwrap_or(name);
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');

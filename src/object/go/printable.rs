@@ -1,4 +1,4 @@
-//! Which characters Go shows as they are, and how it escapes the others.
+//! Characters that Go shows as they are, and the escapes of all others.
 
 use regex::Regex;
 use std::fmt::Write as _;

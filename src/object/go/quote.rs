@@ -1,4 +1,5 @@
-//! Go's quoted strings: `%q` on the way out, string literals on the way in. Works on bytes: what is not UTF-8 becomes `\x..`.
+//! Go's quoted strings: `%q` on the way out, string literals on the way in. Works on bytes: what is not UTF-8
+//! becomes `\x..`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// The same of bytes that may be no UTF-8.
+/// `%q` of bytes that may be no UTF-8.
 pub fn quote_bytes(bytes: &[u8]) -> String {
     quote_with(bytes, '"', false)
 }

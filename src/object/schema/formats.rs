@@ -40,7 +40,7 @@ fn normalized(format: &str) -> String {
     format.replace('-', "")
 }
 
-/// Whether the format is checked for values of this kind.
+/// Returns true if the format is checked for values of this kind.
 pub(super) fn is_checked(kind: Kind, format: &str) -> bool {
     match kind {
         Kind::Any | Kind::String | Kind::IntOrString => CHECKED.contains(&normalized(format).as_str()),
@@ -50,7 +50,7 @@ pub(super) fn is_checked(kind: Kind, format: &str) -> bool {
     }
 }
 
-/// Whether `text` is of the format.
+/// Returns true if `text` is of the format.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     match normalized(format).as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),

@@ -85,7 +85,7 @@ pub struct Schema {
     pub kind: Kind,
     /// The format, where it is one that is checked.
     pub format: Option<String>,
-    /// Whether `null` is a value.
+    /// True if `null` is a value.
     pub nullable: bool,
     /// Named fields.
     pub properties: BTreeMap<String, SchemaRef>,
@@ -118,11 +118,11 @@ pub struct Checks {
     pub enumeration: Vec<Value>,
     /// Largest number.
     pub maximum: Option<f64>,
-    /// Whether `maximum` itself is too large.
+    /// True if `maximum` itself is too large.
     pub exclusive_maximum: bool,
     /// Smallest number.
     pub minimum: Option<f64>,
-    /// Whether `minimum` itself is too small.
+    /// True if `minimum` itself is too small.
     pub exclusive_minimum: bool,
     /// Numbers are multiples of it.
     pub multiple_of: Option<f64>,
@@ -240,7 +240,7 @@ impl SchemaRef {
         UNTYPED.get_or_init(|| Schema { preserve_unknown: true, ..Schema::default() }.into())
     }
 
-    /// Whether it is a definition of the facts, so that its objects are structs to the real server.
+    /// Returns true if it is a definition of the facts, so that its objects are structs to the real server.
     pub fn is_built_in(&self) -> bool {
         matches!(self.target, Target::Named(_))
     }
@@ -276,7 +276,7 @@ impl SchemaRef {
         self.site.as_ref().and_then(|site| site.patch.as_ref()).unwrap_or(&self.own_patch)
     }
 
-    /// Whether `null` is a value at this place.
+    /// Returns true if `null` is a value at this place.
     pub fn nullable_here(&self) -> bool {
         self.nullable || self.site.as_ref().is_some_and(|site| site.nullable)
     }

@@ -24,7 +24,7 @@ impl Pattern {
         self.compiled.as_ref()
     }
 
-    /// Whether it matches somewhere in `value`; the error says why it cannot be compiled.
+    /// Says whether it matches somewhere in `value`; the error says why it cannot be compiled.
     pub fn is_match(&self, value: &str) -> Result<bool, &PatternError> {
         self.regex().map(|regex| regex.is_match(value))
     }

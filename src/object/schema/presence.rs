@@ -1,5 +1,5 @@
-//! What is left to check of an object that was read as its Go type: required fields and enumerations. Types fit then,
-//! and formats, sizes and patterns are not part of a built-in kind's schema.
+//! Checks that are left for an object that was read as its Go type: required fields and enumerations. Types
+//! fit then, and formats, sizes and patterns are not part of a built-in kind's schema.
 
 use super::error::FieldError;
 use super::model::{Additional, SchemaRef};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// What is done below a step of the path. There is one path for the whole walk: it is only read where something is
-/// wrong.
+/// What is done below a step of the path. There is one path for the whole walk: it is only read where
+/// something is wrong.
 pub(crate) fn below<R>(path: &mut String, step: Step<'_>, work: impl FnOnce(&mut String) -> R) -> R {
     let length = path.len();
     match step {
@@ -32,7 +32,7 @@ pub(crate) enum Step<'a> {
     Child(&'a str),
     /// A field without a name in the schema.
     Entry(&'a str),
-    /// The same, as it is written of duplicates.
+    /// A field without a name in the schema, as errors about duplicates print it.
     Key(&'a str),
     /// An item.
     Index(usize),

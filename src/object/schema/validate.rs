@@ -41,8 +41,8 @@ pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<Fiel
     admit_unless(value, old, schema, false)
 }
 
-/// The same for an object of which something is known to be wrong already; `blocked` is whether that leaves too little
-/// to look at.
+/// All errors of an object of which some are known already; `blocked` says that those leave too little to
+/// look at.
 pub fn admit_unless(
     value: &Value,
     old: Option<&Value>,
@@ -149,7 +149,7 @@ fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option
     old?.as_array()?.iter().find(same_keys)
 }
 
-/// Whether a value is what it was. Fields without a schema cannot be told to be the same.
+/// Says whether a value is what it was. Fields without a schema cannot be told to be the same.
 pub fn unchanged(value: &Value, old: &Value, schema: &Schema) -> bool {
     match (value, old) {
         (Value::Object(new), Value::Object(before)) => {
@@ -309,7 +309,7 @@ fn one_of(path: &mut String, value: &Value, checks: &Checks, out: &mut Outcome) 
     out.merge(best.unwrap_or_default());
 }
 
-/// Whether a value is none of those that are allowed.
+/// Returns true if a value is none of those that are allowed.
 pub(super) fn check_enum(path: &str, value: &Value, schema: &Schema) -> Option<FieldError> {
     let checks = schema.checks.as_ref().filter(|checks| !checks.enumeration.is_empty())?;
     if checks.enumeration.iter().any(|allowed| same(allowed, value)) {

@@ -15,7 +15,7 @@ pub struct FieldSelector {
 pub struct Term {
     /// The field, such as `metadata.name`.
     pub field: String,
-    /// Whether the value must be the same, or must differ.
+    /// True if the value must be the same, or must differ.
     pub equal: bool,
     /// The value.
     pub value: String,
@@ -36,12 +36,12 @@ impl FieldSelector {
         Ok(FieldSelector { terms })
     }
 
-    /// Whether everything is selected.
+    /// Returns true if everything is selected.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether all terms hold; `read` gives a field's value, an absent one being the empty text.
+    /// Returns true if all terms hold; `read` gives a field's value, an absent one being the empty text.
     pub fn matches<'a>(&self, read: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.terms.iter().all(|term| (read(&term.field).unwrap_or_default() == term.value) == term.equal)
     }

@@ -82,7 +82,7 @@ impl LabelSelector {
         Ok(LabelSelector { requirements, nothing: false })
     }
 
-    /// Whether everything is selected.
+    /// Returns true if everything is selected.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty() && !self.nothing
     }
@@ -97,7 +97,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether all requirements hold.
+    /// Returns true if all requirements hold.
     pub fn matches<L: Labels + ?Sized>(&self, labels: &L) -> bool {
         !self.nothing && self.requirements.iter().all(|r| r.matches(labels.label(&r.key)))
     }

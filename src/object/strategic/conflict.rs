@@ -1,4 +1,4 @@
-//! Whether two patches of the same object touch the same place with different intent.
+//! Conflicts: two patches of one object that touch one place with different intent.
 
 use super::terms::{DIRECTIVE, Object, RETAIN_KEYS, field, items};
 use crate::schema::{PatchRule, SchemaRef};

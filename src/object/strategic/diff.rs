@@ -8,7 +8,7 @@ use super::terms::{
 use crate::schema::{PatchRule, SchemaRef};
 use serde_json::{Value, json};
 
-/// Which changes are of interest, and whether the order of lists is written down.
+/// The changes that are of interest, and whether the order of lists is written down.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DiffOptions {
     pub(super) ignore_changes: bool,
@@ -115,7 +115,8 @@ fn keyed_lists(
     let mut changes = Vec::new();
     for (at, new) in modified.iter().enumerate() {
         let wanted = key_of(new, key)?;
-        // Of items with one key the first is compared with the first, the second with the second.
+        // Items with one key are compared in their order: the first with the first, the second with the
+        // second.
         let old =
             original.iter().filter(|old| old.get(key) == Some(wanted)).nth(same_before(modified, at, key));
         match (old, new) {

@@ -192,8 +192,9 @@ fn ordered_lists(
     Ok(())
 }
 
-/// The order that a real server finds in its own list once the patch is merged. It merges in place: what follows a
-/// deleted item has moved up, what is new stands where others were, and no more is read than there was before.
+/// The order that a real server finds in its own list once the patch is merged. It merges in place: what
+/// follows a deleted item has moved up, what is new stands where others were, and no more is read than there
+/// was before.
 fn left_behind(before: &[Value], patch: &[Value], key: &str) -> Vec<Value> {
     let mut order = before.to_vec();
     let mut length = order.len();

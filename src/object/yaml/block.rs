@@ -1,7 +1,7 @@
-//! A quick reader of everyday YAML: block maps and lists, plain, quoted and literal scalars, lists and maps in brackets.
-//! What it is not sure about it leaves alone (`None`), and `compose` decides; so it never reports an error and never
-//! reads a text in another way than `compose` does. A test compares both. Scalars are in `block_scalar`, brackets in
-//! `block_flow`.
+//! A quick reader of everyday YAML: block maps and lists, plain, quoted and literal scalars, lists and maps
+//! in brackets. What it is not sure about it leaves alone (`None`), and `compose` decides; so it never
+//! reports an error and never reads a text in another way than `compose` does. A test compares both. Scalars
+//! are in `block_scalar`, brackets in `block_flow`.
 
 use super::compose::resolved;
 use super::reader::first_special;
@@ -20,8 +20,8 @@ pub(super) fn parse(text: &str) -> Option<Node> {
     reader.next.is_none().then_some(node)
 }
 
-/// Reads a map that every conversion to JSON takes, and keeps only what stands under these keys; the values of the
-/// others are null.
+/// Reads a map that every conversion to JSON takes, and keeps only what stands under these keys; the values
+/// of the others are null.
 pub(super) fn skim(text: &str, wanted: &[&str]) -> Option<Node> {
     let mut reader = Reader::new(text)?;
     let length = reader.start()??;
@@ -31,7 +31,7 @@ pub(super) fn skim(text: &str, wanted: &[&str]) -> Option<Node> {
     reader.next.is_none().then_some(node)
 }
 
-/// Whether there are only characters that mean nothing special to a YAML scanner.
+/// Returns true if there are only characters that mean nothing special to a YAML scanner.
 fn is_plain_text(text: &str) -> bool {
     let mut rest = text;
     while let Some(special) = first_special(rest.as_bytes()) {
@@ -61,9 +61,9 @@ pub(super) struct Reader<'t> {
     pub(super) depth: usize,
     /// Keys of the outermost map whose values are kept; all, where none is named.
     wanted: &'t [&'t str],
-    /// Whether to leave alone what does not become JSON.
+    /// True to leave values alone that do not become JSON.
     strict: bool,
-    /// Whether what is read now is not wanted, so that nothing is built.
+    /// True if what is read now is not wanted, so that nothing is built.
     pub(super) skips: bool,
 }
 

@@ -142,7 +142,8 @@ impl<'t> Reader<'t> {
                 | b'*'
                 | b'$' => {}
                 b' ' => {
-                    // Words with spaces between them are one text; a comment or a colon is not worth finding out.
+                    // Words with spaces between them are one text; a comment or a colon is not worth finding
+                    // out.
                     let more = line[end..].iter().take_while(|b| **b == b' ').count();
                     if !line.get(end + more).is_some_and(u8::is_ascii_alphanumeric) {
                         break;

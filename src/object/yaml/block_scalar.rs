@@ -4,8 +4,8 @@ use super::block::{Reader, node};
 use super::{Kind, Node};
 
 impl<'t> Reader<'t> {
-    /// A scalar, or a list or map in brackets, after a key or dash of a map or list at `indent`; ends at the start of
-    /// a line.
+    /// A scalar, or a list or map in brackets, after a key or dash of a map or list at `indent`; ends at the
+    /// start of a line.
     pub(super) fn scalar(&mut self, indent: usize) -> Option<Node> {
         let mark = self.mark();
         let kind = match self.peek()? {
@@ -95,7 +95,8 @@ impl<'t> Reader<'t> {
         if self.skips { Some(String::new()) } else { String::from_utf8(text).ok() }
     }
 
-    /// From the end of a line of quoted text to where the next one goes on: a space, or the empty lines between.
+    /// From the end of a line of quoted text to where the next one goes on: a space, or the empty lines
+    /// between.
     fn fold(&mut self, indent: usize, text: &mut Vec<u8>) -> Option<()> {
         let mut empty = 0;
         loop {

@@ -5,7 +5,7 @@ use super::compose::first;
 use super::{Kind, check};
 use crate::random::Random;
 
-/// Whether the quick reader took the text; what it read is what the parser reads.
+/// Returns true if the quick reader took the text; what it read is what the parser reads.
 fn taken(text: &str) -> bool {
     let head = skim(text, &["a", "kind"]);
     let Some(quick) = parse(text) else {

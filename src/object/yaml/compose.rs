@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 const PREFIX: &str = "tag:yaml.org,2002:";
-/// How deep a document may be. Helm allows 10000 levels; here each takes some of a thread's stack, and opdev's client
-/// reads no JSON beyond 128.
+/// How deep a document may be. Helm allows 10000 levels; here each takes some of a thread's stack, and
+/// opdev's client reads no JSON beyond 128.
 const MAX_DEPTH: usize = 250;
 
 /// Reads the first document of a text; an empty text is null.
@@ -23,8 +23,8 @@ pub fn parse(text: &str) -> Result<Node, Error> {
     }
 }
 
-/// Reads the first document of a text for what stands under some keys of its map; the values of other keys may be left
-/// out as null. Refuses what `parse` or `check` refuses.
+/// Reads the first document of a text for what stands under some keys of its map; the values of other keys
+/// may be left out as null. Refuses what `parse` or `check` refuses.
 pub fn parse_head(text: &str, wanted: &[&str]) -> Result<Node, Error> {
     if let Some(node) = super::block::skim(text, wanted) {
         return Ok(node);
@@ -34,7 +34,7 @@ pub fn parse_head(text: &str, wanted: &[&str]) -> Result<Node, Error> {
     Ok(node)
 }
 
-/// The same by the parser alone.
+/// Reads the first document with the parser alone.
 pub(super) fn first(text: &str) -> Result<Node, Error> {
     let mut composer = Composer::new(text);
     Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))
@@ -374,7 +374,8 @@ pub(super) fn unique(pairs: &[(Node, Node)]) -> impl Iterator<Item = &(Node, Nod
         .map(|(_, pair)| pair)
 }
 
-/// The order in which Go prints keys of different types: by where Helm's binaries hold the types, then by value.
+/// The order in which Go prints keys of different types: by where Helm's binaries hold the types, then by
+/// value.
 fn key_rank(a: &Kind, b: &Kind) -> Ordering {
     let rank = |kind: &Kind| match kind {
         Kind::Null => 0,

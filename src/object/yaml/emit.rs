@@ -1,5 +1,5 @@
-//! Writes a stream of values as go-yaml v2 does (libyaml's emitter: indent 2, width 80, lists not indented in maps).
-//! Knows nothing of where values come from: JSON here, the template engine's own values elsewhere.
+//! Writes a stream of values as go-yaml v2 does (libyaml's emitter: indent 2, width 80, lists not indented in
+//! maps). Knows nothing of where values come from: JSON here, the template engine's own values elsewhere.
 //! Keys must come in `sort_keys` order; see `scalar` for styles.
 
 use super::number;
@@ -32,13 +32,13 @@ pub struct Writer {
     levels: Vec<Level>,
     place: Place,
     column: usize,
-    /// Whether the last character was white or an indicator that needs no space after it.
+    /// True if the last character was white or an indicator that needs no space after it.
     whitespace: bool,
-    /// Whether only indentation stands on the line so far.
+    /// True if only indentation stands on the line so far.
     indention: bool,
     /// go-yaml v3's manner: lists indented in maps, nothing folded.
     pretty: bool,
-    /// Whether a string held a character that go-yaml refuses to read back.
+    /// True if a string held a character that go-yaml refuses to read back.
     unreadable: bool,
 }
 
@@ -196,7 +196,7 @@ impl Writer {
         self.place = Place::Value;
     }
 
-    /// What becomes of a string on its way through JSON that is read as YAML.
+    /// The outcome for a string on its way through JSON that is read as YAML.
     fn through_json<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if text.is_ascii() && !text.contains('\u{7f}') {
             return Cow::Borrowed(text);
@@ -430,7 +430,8 @@ impl Writer {
     }
 }
 
-/// Whether go-yaml takes a string of JSON for a key: it must stand on one line and end within 1024 characters.
+/// Returns true if go-yaml takes a string of JSON for a key: it must stand on one line and end within 1024
+/// characters.
 fn is_json_key_readable(text: &str) -> bool {
     const LONGEST: usize = 1022;
     if text.contains('\u{85}') {

@@ -1,4 +1,5 @@
-//! Bytes as text, the way Go's YAML reads them: UTF-16 has a mark at its begin, and what is not UTF-8 is refused.
+//! Bytes as text, the way Go's YAML reads them: UTF-16 has a mark at its begin, and what is not UTF-8 is
+//! refused.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -69,7 +70,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, EncodingError
     char::decode_utf16(units).collect::<Result<_, _>>().map_err(|_| EncodingError::Surrogate)
 }
 
-/// What is wrong with a character that is none.
+/// Errors of a character that is none.
 fn reason(bytes: &[u8]) -> EncodingError {
     let first = bytes.first().copied().unwrap_or_default();
     let (width, mut number) = match first {

@@ -1,5 +1,5 @@
-//! From tokens to events: which list, map or scalar begins or ends where, with tags resolved. The grammar is libyaml's,
-//! as a machine of states, so that depth costs memory of the heap only. Read `compose` next.
+//! From tokens to events: which list, map or scalar begins or ends where, with tags resolved. The grammar is
+//! libyaml's, as a machine of states, so that depth costs memory of the heap only. Read `compose` next.
 
 use super::reader::{Mark, Problem, Stage};
 use super::scan::{Kind, Scanner, Style, Token};

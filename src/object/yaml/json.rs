@@ -14,7 +14,7 @@ pub fn to_values(node: &Node) -> Result<Value, Error> {
     convert(node, true)
 }
 
-/// Whether `to_json` would convert it: the same errors, nothing built.
+/// Checks that `to_json` would convert it: the same errors, nothing built.
 pub fn check(node: &Node) -> Result<(), Error> {
     match &node.kind {
         Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::String(_) => Ok(()),

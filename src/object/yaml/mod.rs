@@ -1,6 +1,6 @@
-//! YAML as Helm and kubectl read and write it: sigs.k8s.io/yaml over go-yaml v2, so YAML 1.1 booleans and octals,
-//! last duplicate key wins, keys become strings, long plain scalars are folded when written.
-//! Read `compose` for reading, `resolve` for what a plain scalar means, `emit` for writing.
+//! YAML as Helm and kubectl read and write it: sigs.k8s.io/yaml over go-yaml v2, so YAML 1.1 booleans and
+//! octals, last duplicate key wins, keys become strings, long plain scalars are folded when written. Read
+//! `compose` for reading, `resolve` for what a plain scalar means, `emit` for writing.
 
 mod block;
 mod block_flow;
@@ -159,8 +159,8 @@ pub fn from_str(text: &str) -> Result<Value, Error> {
     }
 }
 
-/// Whether a text may be read as JSON in place of YAML, which takes a tenth of the time: should it be JSON at all, both
-/// mean the same.
+/// Returns true if a text may be read as JSON in place of YAML, which takes a tenth of the time: should it be
+/// JSON at all, both mean the same.
 pub fn is_plain_json(text: &str) -> bool {
     plain::means_the_same(text)
 }

@@ -1,6 +1,6 @@
-//! The order in which go-yaml writes the keys of a map: digit runs by value; letters last where they meet other
-//! characters, except in go-yaml v3 (`pretty`) after a digit that both keys share.
-//! The rule is not transitive, so Helm's own order may change from run to run; ours is always one of Helm's.
+//! The order in which go-yaml writes the keys of a map: digit runs by value; letters last where they meet
+//! other characters, except in go-yaml v3 (`pretty`) after a digit that both keys share. The rule is not
+//! transitive, so Helm's own order may change from run to run; ours is always one of Helm's.
 
 use std::cmp::Ordering;
 

@@ -12,7 +12,7 @@ pub(super) fn read(text: &str) -> Option<Value> {
     if means_the_same(text) { serde_json::from_str(text).ok() } else { None }
 }
 
-/// Whether YAML gives a text the same meaning as JSON does, should it be JSON.
+/// Returns true if YAML gives a text the same meaning as JSON does, should it be JSON.
 pub(super) fn means_the_same(text: &str) -> bool {
     text.starts_with('{') && is_plain(text.as_bytes())
 }

@@ -9,7 +9,7 @@ pub(super) struct Mark {
     pub(super) column: usize,
 }
 
-/// Who noticed a mistake; go-yaml counts lines differently for each.
+/// The stage that noticed a mistake; go-yaml counts lines differently for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Reader,
@@ -80,12 +80,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the text ends here.
+    /// Returns true if the text ends here.
     pub(super) fn at_end(&self) -> bool {
         self.pos >= self.bytes.len()
     }
 
-    /// Whether this is the very first character, and a second byte order mark.
+    /// Returns true if this is the very first character, and a second byte order mark.
     pub(super) fn at_second_mark(&self) -> bool {
         self.pos == 0 && self.bytes.starts_with(b"\xef\xbb\xbf")
     }
@@ -104,7 +104,8 @@ impl<'t> Reader<'t> {
         self.skip();
     }
 
-    /// Takes ASCII characters of a kind, as many as there are; none where a control character has to be noticed.
+    /// Takes ASCII characters of a kind, as many as there are; none where a control character has to be
+    /// noticed.
     pub(super) fn run(&mut self, of: impl Fn(u8) -> bool) -> &'t [u8] {
         if self.limit.is_some() {
             return &[];
@@ -170,7 +171,7 @@ impl<'t> Reader<'t> {
         matches!(self.byte(0), b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-')
     }
 
-    /// Whether a line begins here with `---` or `...`.
+    /// Returns true if a line begins here with `---` or `...`.
     pub(super) fn at_document_mark(&self) -> bool {
         let three = [self.byte(0), self.byte(1), self.byte(2)];
         self.mark.column == 0 && (three == *b"---" || three == *b"...") && self.is_space_or_end(3)
@@ -205,8 +206,8 @@ fn first_control(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the first byte stands that is no everyday ASCII: no tab, line feed, or printable character. Most texts have
-/// none, so they are looked through in pieces that the machine compares at once.
+/// Where the first byte stands that is no everyday ASCII: no tab, line feed, or printable character. Most
+/// texts have none, so they are looked through in pieces that the machine compares at once.
 pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     const PIECE: usize = 64;
     let special = |byte: u8| !matches!(byte, b'\t' | b'\n' | b' '..=b'~');
@@ -216,7 +217,7 @@ pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     rest.iter().position(|byte| special(*byte)).map(|at| before + at)
 }
 
-/// Whether YAML allows a character.
+/// Returns true if YAML allows a character.
 pub(super) fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{A0}'..='\u{FFFD}' | '\u{10000}'..)
 }

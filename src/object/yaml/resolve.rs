@@ -1,5 +1,5 @@
-//! What a plain scalar means by go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60 look-alikes.
-//! Never looks at quotes or tags; `compose` does.
+//! The meaning of a plain scalar in go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60
+//! look-alikes. Never looks at quotes or tags; `compose` does.
 
 use super::number;
 
@@ -142,7 +142,7 @@ fn float(text: &str) -> Scalar {
     }
 }
 
-/// Whether a text is a number with colons (`1:30`), which YAML 1.1 readers take for base 60.
+/// Returns true if a text is a number with colons (`1:30`), which YAML 1.1 readers take for base 60.
 pub(super) fn is_base60(text: &str) -> bool {
     let mut rest = text.as_bytes();
     if let [b'+' | b'-', tail @ ..] = rest {
@@ -167,7 +167,7 @@ pub(super) fn is_base60(text: &str) -> bool {
     groups > 0 && rest.is_empty()
 }
 
-/// Whether go-yaml takes a text for a date or a time.
+/// Returns true if go-yaml takes a text for a date or a time.
 fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.len() < 8 || !bytes[..4].iter().all(u8::is_ascii_digit) || bytes[4] != b'-' {

@@ -22,12 +22,12 @@ struct Analysis {
     block: bool,
 }
 
-/// Whether a character stands as it is in libyaml's output.
+/// Returns true if a character stands as it is in libyaml's output.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}') && c != '\u{FEFF}'
 }
 
-/// Whether a character ends a line for libyaml.
+/// Returns true if a character ends a line for libyaml.
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -81,7 +81,8 @@ fn analyze(text: &str, tabs_in_blocks: bool) -> Analysis {
     }
 }
 
-/// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in blocks.
+/// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in
+/// blocks.
 pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
     if is_everyday(text.as_bytes()) {
         let string = resolve(text) == Scalar::String && !is_base60(text);
@@ -90,7 +91,7 @@ pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
     full_style(text, key, version_3)
 }
 
-/// Whether a text is a word or a line of words that may stand plain, whatever is around it.
+/// Returns true if a text is a word or a line of words that may stand plain, whatever is around it.
 fn is_everyday(text: &[u8]) -> bool {
     let (Some(first), Some(last)) = (text.first(), text.last()) else { return false };
     if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'$' | b'(')) || *last == b' ' {
@@ -122,7 +123,7 @@ fn full_style(text: &str, key: bool, version_3: bool) -> Style {
     }
 }
 
-/// Whether a text can stand before the colon on its line.
+/// Returns true if a text can stand before the colon on its line.
 pub(super) fn is_simple_key(text: &str) -> bool {
     text.len() <= 128 && (text.bytes().all(|b| matches!(b, b' '..=b'~')) || !text.chars().any(is_break))
 }

@@ -1,5 +1,6 @@
-//! From characters to tokens, as libyaml and its descendant go-yaml v2 do it: indentation becomes tokens, and a `:`
-//! makes what stands before it a key. Keeps their order of checks, so that the same mistake is told in the same words.
+//! From characters to tokens, as libyaml and its descendant go-yaml v2 do it: indentation becomes tokens, and
+//! a `:` makes what stands before it a key. Keeps their order of checks, so that the same mistake is told in
+//! the same words.
 
 use super::reader::{Mark, Problem, Reader, Stage};
 use std::collections::{BTreeMap, VecDeque};

@@ -10,7 +10,7 @@ struct Folding {
     blanks: Vec<u8>,
     first: Vec<u8>,
     more: Vec<u8>,
-    /// Whether a line break was seen.
+    /// True if a line break was seen.
     broken: bool,
 }
 

@@ -87,7 +87,8 @@ impl Hub {
         (!cache.is_partial()).then(|| cache.objects().collect())
     }
 
-    /// The objects of a stream that may lead to a custom resource; `None` where no stream knows. Others may be among them.
+    /// The objects of a stream that may lead to a custom resource; `None` where no stream knows. Others may
+    /// be among them.
     pub fn list_leading(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
         Some(self.fresh(follow)?.read().objects().collect())
     }

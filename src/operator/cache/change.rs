@@ -1,4 +1,5 @@
-//! What happened to one object of a stream, with its state before as a packed text that is read when it is asked for. Pure.
+//! One change of an object of a stream, with its state before as a packed text that is read when it is asked
+//! for. Pure.
 
 use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use super::watched_object::WatchedObject;
@@ -19,7 +20,7 @@ pub struct Happened {
     pub old: Option<Before>,
     /// The newest state; for a deletion the last one.
     pub object: WatchedObject,
-    /// Whether the object was in the stream's first list.
+    /// True if the object was in the stream's first list.
     pub initial: bool,
 }
 
@@ -40,7 +41,8 @@ impl Happened {
     }
 }
 
-/// The state of an object before a change. It is read when it is asked for: nearly all changes concern nobody.
+/// The state of an object before a change. It is read when it is asked for: nearly all changes concern
+/// nobody.
 #[derive(Clone, Debug)]
 pub struct Before {
     state: Arc<State>,
@@ -54,8 +56,8 @@ impl Before {
         Before { state: Arc::new(state), tree: OnceLock::new(), leads_elsewhere }
     }
 
-    /// Whether the change may have moved the object from one owner to another, or from one label to another. Told without
-    /// reading the state.
+    /// Returns true if the change may have moved the object from one owner to another, or from one label to
+    /// another. Told without reading the state.
     pub(crate) fn leads_elsewhere(&self) -> bool {
         self.leads_elsewhere
     }
@@ -69,7 +71,8 @@ impl Deref for Before {
     }
 }
 
-/// A number for all by which an object leads to others: its owners, its labels, its annotations for dependents.
+/// A number for all by which an object leads to others: its owners, its labels, its annotations for
+/// dependents.
 fn leads(object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     for field in ["ownerReferences", "labels"] {
@@ -85,7 +88,7 @@ fn leads(object: &Value) -> u64 {
 #[derive(Debug)]
 pub(super) struct State {
     text: Kept,
-    /// Whether the text is that of the whole object, not only of its identity.
+    /// True if the text is that of the whole object, not only of its identity.
     pub(super) is_whole: bool,
     pub(super) uid: Option<Box<str>>,
     version: Option<Box<str>>,
@@ -119,8 +122,8 @@ impl State {
         self.uid.as_deref() == meta::uid(object)
     }
 
-    /// How old this state is beside another one. Resource versions are numbers that grow; where they are none, a different one is
-    /// taken as newer.
+    /// How old this state is beside another one. Resource versions are numbers that grow; where they are
+    /// none, a different one is taken as newer.
     pub(super) fn order(&self, new: &Value) -> Ordering {
         let (old, new) = (self.version.as_deref(), meta::resource_version(new));
         let number = |version: Option<&str>| version?.parse::<u64>().ok();

@@ -1,4 +1,5 @@
-//! Which objects of a stream somebody is interested in: these are kept whole, of the others the metadata. Pure.
+//! Objects of a stream that somebody is interested in: these are kept whole, of the others the metadata.
+//! Pure.
 
 use super::mapping::{OWNER_LABEL, Primary, primaries_of};
 use opdev_object::meta;
@@ -15,7 +16,7 @@ pub enum Interest {
 }
 
 impl Interest {
-    /// Whether an object is kept whole. Its metadata is enough to tell.
+    /// Returns true if an object is kept whole. Its metadata is enough to tell.
     pub(super) fn is_in(&self, object: &Value) -> bool {
         match self {
             Interest::All => true,

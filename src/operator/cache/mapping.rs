@@ -1,4 +1,4 @@
-//! Which object a dependent leads to: by its controller owner reference or by the operator's annotations.
+//! The object that a dependent leads to: by its controller owner reference or by the operator's annotations.
 //! Both ways are tried for every object. Pure.
 
 use opdev_event::Relation;

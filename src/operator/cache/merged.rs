@@ -1,5 +1,6 @@
-//! The streams of one kind in several namespaces as one. Each is listed and watched by itself, so that no right to list all
-//! namespaces is needed; whoever listens hears one list of all of them, and then what changes. Pure.
+//! The streams of one kind in several namespaces as one. Each is listed and watched by itself, so that no
+//! right to list all namespaces is needed; whoever listens hears one list of all of them, and then what
+//! changes. Pure.
 
 use super::stream_cache::Raw;
 use super::watched_object::WatchedObject;
@@ -19,13 +20,13 @@ struct Part {
 }
 
 impl Merged {
-    /// Of so many namespaces.
+    /// A merge of so many namespaces.
     pub(super) fn of(namespaces: usize) -> Merged {
         Merged((0..namespaces).map(|_| Part::default()).collect())
     }
 
-    /// Takes an event of one namespace's stream; says what that means for all of them together. Nothing is said until each has
-    /// listed its objects.
+    /// Takes an event of one namespace's stream; says what that means for all of them together. Nothing is
+    /// said until each has listed its objects.
     pub(super) fn take(&mut self, place: usize, raw: Raw) -> Vec<Raw> {
         let Some(part) = self.0.get_mut(place) else { return Vec::new() };
         match &raw {
@@ -64,7 +65,8 @@ impl Merged {
         if self.is_listed() { vec![raw] } else { Vec::new() }
     }
 
-    /// All objects as one list: also where one namespace only was listed anew, so that what went meanwhile is found.
+    /// All objects as one list: also where one namespace only was listed anew, so that what went meanwhile is
+    /// found.
     fn list(&self) -> Vec<Raw> {
         if !self.is_listed() {
             return Vec::new();

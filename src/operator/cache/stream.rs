@@ -1,5 +1,5 @@
-//! Follows the objects of one kind with kube's watcher and hands raw events on. A kind that is not served yet is
-//! waited for, a kind whose CRD is created again is followed again, both without noise.
+//! Follows the objects of one kind with kube's watcher and hands raw events on. A kind that is not served yet
+//! is waited for, a kind whose CRD is created again is followed again, both without noise.
 
 use super::interest::Interest;
 use super::merged::Merged;
@@ -92,7 +92,8 @@ impl Streams {
                             continue;
                         }
                         Ended::Nobody => return,
-                        // A saved type: the server sets the kind's storage up anew and says so for about a second.
+                        // A saved type: the server sets the kind's storage up anew and says so for about a
+                        // second.
                         Ended::Busy => {
                             tokio::time::sleep(FIRST_PAUSE).await;
                             continue;
@@ -133,7 +134,7 @@ impl Streams {
         }
     }
 
-    /// Whether an object is not there any more; not, where nobody says so.
+    /// Returns true if an object is not there any more; not, where nobody says so.
     pub async fn is_gone(&self, object: &Value) -> bool {
         let Some(at) = ObjectRef::of(object) else { return false };
         let Ok(Some(resource)) = self.discovery.resolve(&at.gvk).await else { return false };
@@ -141,7 +142,8 @@ impl Streams {
         found.is_ok_and(|found| found.is_none_or(|found| found.metadata.uid.as_deref() != meta::uid(object)))
     }
 
-    /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD, or a while.
+    /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD, or a
+    /// while.
     async fn resolve_or_wait(&self, gvk: &Gvk, types: &mut watch::Receiver<u64>) {
         if matches!(self.discovery.resolve(gvk).await, Ok(Some(_))) {
             // Served again, or the list was refused for a moment only.
@@ -242,7 +244,7 @@ enum Ended {
     Lost,
 }
 
-/// Whether the user has no right to it.
+/// Returns true if the user has no right to it.
 fn is_forbidden(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -256,7 +258,7 @@ fn is_forbidden(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether no answer came, or it broke off.
+/// Returns true if no answer came, or it broke off.
 fn is_lost(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(error)
@@ -279,7 +281,7 @@ fn is_not_served(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether the server asks to come back in a moment.
+/// Returns true if the server asks to come back in a moment.
 fn is_busy(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))

@@ -1,6 +1,9 @@
-//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Of objects
-//! that nobody is interested in, only the metadata is kept. Turns raw watch events, lists after a break included, into what
-//! happened: added, modified with both states, deleted. Pure.
+//! The problem: a watch breaks, and what happened meanwhile comes as one list: objects that are new, changed
+//! or gone look alike there. Own writes come back as events, and must not lead to a reconcile again.
+//!
+//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any
+//! moment. Of objects that nobody is interested in, only the metadata is kept. Turns raw watch events, lists
+//! after a break included, into what happened: added, modified with both states, deleted. Pure.
 
 use super::change::{Before, Happened, State};
 use super::interest::Interest;
@@ -37,18 +40,18 @@ pub struct Cache {
     objects: HashMap<ObjectKey, Known>,
     dictionaries: Dictionaries,
     listed: Option<HashSet<ObjectKey>>,
-    /// Whether a list has been complete.
+    /// True if a list has been complete.
     complete: bool,
-    /// Whether the stream has lost its connection since.
+    /// True if the stream has lost its connection since.
     broken: bool,
     /// What a reconcile told and a list did not show: made after the list was taken, or gone before.
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
-    /// The newest resource version that the stream has shown; what is older and not known here is gone. Where each namespace has
-    /// a watch of its own, that of each of them.
+    /// The newest resource version that the stream has shown; what is older and not known here is gone. Where
+    /// each namespace has a watch of its own, that of each of them.
     positions: HashMap<Option<Box<str>>, u64>,
-    /// Whether each namespace has a watch of its own, which may be behind those of others.
+    /// True if each namespace has a watch of its own, which may be behind those of others.
     by_namespace: bool,
 }
 
@@ -60,7 +63,7 @@ struct Known {
 }
 
 impl Cache {
-    /// Of a stream; `by_namespace`: it is made of one for each of several namespaces.
+    /// The cache of a stream; with `by_namespace` it is made of one for each of several namespaces.
     pub(crate) fn new(by_namespace: bool, interest: Interest) -> Cache {
         Cache { by_namespace, interest, ..Cache::default() }
     }
@@ -126,8 +129,8 @@ impl Cache {
         }
     }
 
-    /// Tells the state that a reconcile has read or written, so that a list or event that comes later is compared with
-    /// it. What was written, or changed since the stream showed it, shows once more.
+    /// Tells the state that a reconcile has read or written, so that a list or event that comes later is
+    /// compared with it. What was written, or changed since the stream showed it, shows once more.
     pub fn know(&mut self, object: &Value, wrote: bool) {
         let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
@@ -139,19 +142,20 @@ impl Cache {
                 false => Known { state: self.whole(object), told: before.told },
             },
             Some(before) => {
-                // What a reconcile has only read shows once more, too: it may have decided before it read, and others
-                // that follow the object have not heard of it.
+                // What a reconcile has only read shows once more, too: it may have decided before it read,
+                // and others that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
                 Known { told: Some(told), state: self.whole(object) }
             }
-            // Made and gone again before its reconcile had ended: the stream is ahead of what the reconcile tells.
+            // Made and gone again before its reconcile had ended: the stream is ahead of what the reconcile
+            // tells.
             None if self.is_past(object) => return,
             None => Known { state: self.whole(object), told: wrote.then_some(None) },
         };
         self.objects.insert(key, known);
     }
 
-    /// Whether the stream has shown all that happened up to this state.
+    /// Returns true if the stream has shown all that happened up to this state.
     fn is_past(&self, object: &Value) -> bool {
         self.complete
             && self.listed.is_none()
@@ -174,17 +178,18 @@ impl Cache {
         }
     }
 
-    /// Whether the stream has shown all that reconciles told.
+    /// Returns true if the stream has shown all that reconciles told.
     pub fn has_shown_all_told(&self) -> bool {
         self.objects.values().all(|known| known.told.is_none())
     }
 
-    /// Whether the stream has come as far as this state of one of its objects.
+    /// Returns true if the stream has come as far as this state of one of its objects.
     pub fn has_reached(&self, object: &Value) -> bool {
         number(object).is_none_or(|version| version <= self.position_of(object))
     }
 
-    /// Tells that a reconcile has deleted an object, so that it is not seen any more; its end still shows as an event.
+    /// Tells that a reconcile has deleted an object, so that it is not seen any more; its end still shows as
+    /// an event.
     pub fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
         let Some(uid) = meta::uid(object) else { return };
@@ -204,7 +209,7 @@ impl Cache {
         self.broken = true;
     }
 
-    /// Whether it can be read instead of the API server.
+    /// Returns true if it can be read instead of the API server.
     pub fn is_fresh(&self) -> bool {
         self.complete && !self.broken
     }
@@ -219,7 +224,7 @@ impl Cache {
         self.objects.values().filter(|known| known.state.is_whole).map(|known| known.state.object())
     }
 
-    /// Whether the metadata is all that is known of some object.
+    /// Returns true if the metadata is all that is known of some object.
     pub(crate) fn is_partial(&self) -> bool {
         self.objects.values().any(|known| !known.state.is_whole)
     }
@@ -232,8 +237,8 @@ impl Cache {
         }
     }
 
-    /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for somebody is interested
-    /// in those of which only the metadata was kept; until then the cache is not read.
+    /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for
+    /// somebody is interested in those of which only the metadata was kept; until then the cache is not read.
     pub fn set_interest(&mut self, interest: &Interest) -> bool {
         let more = self.interest.widen(interest);
         // A list that is under way has kept less than is wanted now.

@@ -1,7 +1,7 @@
-//! An object of a list or a watch. Its metadata is read at once, for that says what it belongs to; the rest of its text is
-//! read when somebody asks for it. Most objects of a large cluster belong to nothing that opdev looks after, and are never
-//! asked for. Read from the server's text directly: kube's own `DynamicObject` reads the metadata into a type of theirs, from
-//! which the tree would have to be made again.
+//! An object of a list or a watch. Its metadata is read at once, for that says what it belongs to; the rest
+//! of its text is read when somebody asks for it. Most objects of a large cluster belong to nothing that
+//! opdev looks after, and are never asked for. Read from the server's text directly: kube's own
+//! `DynamicObject` reads the metadata into a type of theirs, from which the tree would have to be made again.
 
 use kube::api::{ApiResource, ObjectMeta};
 use opdev_client::Resource;
@@ -16,7 +16,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// See the module. It dereferences to the whole object, which is made at the first look; `identity` is there already.
+/// See the module. It dereferences to the whole object, which is made at the first look; `identity` is there
+/// already.
 #[derive(Clone, Debug)]
 pub struct WatchedObject(Arc<Parts>);
 
@@ -36,7 +37,8 @@ impl WatchedObject {
         WatchedObject(Arc::new(Parts { identity, text: Some(sent.text), tree: OnceLock::new() }))
     }
 
-    /// Its version, kind and metadata, without `managedFields`; where the whole object was there at once, that.
+    /// Its version, kind and metadata, without `managedFields`; where the whole object was there at once,
+    /// that.
     pub fn identity(&self) -> &Value {
         self.0.identity.as_ref().unwrap_or_else(|| self.tree())
     }
@@ -108,11 +110,12 @@ impl<'de> Deserialize<'de> for Sent {
     }
 }
 
-/// The name by which serde_json knows that a value is wanted as text. By another name it would be read as a tree first.
+/// The name by which serde_json knows that a value is wanted as text. By another name it would be read as a
+/// tree first.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// Reads the text of a value. A server may send the object of a change before it says what has happened: then serde has read
-/// it already, and its text is made anew.
+/// Reads the text of a value. A server may send the object of a change before it says what has happened: then
+/// serde has read it already, and its text is made anew.
 struct Text;
 
 impl<'de> Visitor<'de> for Text {
@@ -132,7 +135,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// Which fields of an object are read.
+/// The fields of an object that are read.
 #[derive(Clone, Copy)]
 enum Fields {
     /// These; of `metadata` all but `managedFields`.

@@ -1,4 +1,5 @@
-//! Whoever wants to know that the operator is at rest has to know first that it has seen what there is: a watch may be behind.
+//! Whoever wants to know that the operator is at rest has to know first that it has seen what there is: a
+//! watch may be behind.
 
 use super::kinds::Kinds;
 use serde_json::Value;
@@ -16,7 +17,8 @@ struct CatchUp {
 }
 
 impl CatchUps {
-    /// Somebody waits until the streams have shown these objects as they are here, or newer, and all that reconciles have written.
+    /// Somebody waits until the streams have shown these objects as they are here, or newer, and all that
+    /// reconciles have written.
     pub(super) fn add(&mut self, objects: Vec<Arc<Value>>, reply: oneshot::Sender<()>) {
         self.0.push(CatchUp { objects, reply });
     }

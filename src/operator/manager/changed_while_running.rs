@@ -1,5 +1,6 @@
-//! Changes that were seen while reconciles ran. A reconcile says at its end what it has read; what changed between such a read and
-//! the end has woken nobody, for nobody was known to read it. Here it is kept until then. Pure.
+//! Changes that were seen while reconciles ran. A reconcile says at its end what it has read; what changed
+//! between such a read and the end has woken nobody, for nobody was known to read it. Here it is kept until
+//! then. Pure.
 
 use opdev_cache::change::Happened;
 use opdev_object::meta::Gvk;
@@ -18,7 +19,7 @@ pub(super) struct Unread {
     reconciles: Vec<u64>,
 }
 
-/// What happened while a reconcile ran.
+/// Changes while a reconcile ran.
 pub(super) enum During<'a> {
     /// All of it.
     All(Vec<(&'a Gvk, &'a Happened)>),
@@ -47,7 +48,7 @@ impl Unread {
         }
     }
 
-    /// What happened since a reconcile began.
+    /// Changes since a reconcile began.
     pub(super) fn during(&self, began: u64) -> During<'_> {
         let lost = self.changes.front().map_or(self.heard, |(first, ..)| first - 1);
         if lost > began {

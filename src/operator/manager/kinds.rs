@@ -1,6 +1,6 @@
-//! What is watched: the kinds of the sources, the kinds of their releases' objects, the children and the reads of
-//! programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody does any more.
-//! Never queues by itself; `wakes` says which objects an event wakes.
+//! The watched kinds: those of the sources, the kinds of their releases' objects, the children and the reads
+//! of programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody
+//! does any more. Never queues by itself; `wakes` says which objects an event wakes.
 
 use super::changed_while_running::{During, Unread};
 use super::wakes::{self, Readers, Wake};
@@ -23,20 +23,20 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-/// What a stream says, and which one.
+/// A message of a stream, and the stream.
 #[derive(Debug)]
 pub(super) struct Message {
     stream: u64,
     said: Said,
 }
 
-/// What follows from a message.
+/// The consequences of a message.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) wakes: Vec<Wake>,
-    /// What scripts beside charts are asked about.
+    /// Questions to scripts beside charts.
     pub(super) maps: Vec<ToMap>,
-    /// What keeps a kind from being watched, and what to do about it.
+    /// The problem that keeps a kind from being watched, and its fix.
     pub(super) problem: Option<(String, Option<String>)>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Heard {
 #[derive(Debug)]
 pub(super) struct ToMap {
     pub(super) script: Arc<TypeReconciler>,
-    /// Which of its `watches`.
+    /// The place of the entry in its `watches`.
     pub(super) at: usize,
     /// The kind that the script stands for.
     pub(super) primary: Gvk,
@@ -52,14 +52,14 @@ pub(super) struct ToMap {
     pub(super) event: WatchEvent,
 }
 
-/// What a reconcile wants to be followed, and what it has seen.
+/// Objects that a reconcile wants to be followed, and those it has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Kinds of a release's objects.
     pub(super) dependents: Vec<Gvk>,
     /// Kinds of children.
     pub(super) children: Vec<Gvk>,
-    /// What was read, where the reconcile is a program's.
+    /// The content that was read, where the reconcile is a program's.
     pub(super) reads: Option<Vec<Read>>,
     /// States of objects, and whether the reconcile wrote them.
     pub(super) known: Vec<(Arc<Value>, bool)>,
@@ -95,7 +95,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Whether a program reconciles it.
+    /// Returns true if a program reconciles it.
     pub(super) fn is_typed(&self) -> bool {
         matches!(self.watch.reconciler, Reconciler::Type(_))
     }
@@ -192,8 +192,9 @@ impl Kinds {
         }
     }
 
-    /// Whether the streams have shown these objects as they are here, or newer, and all that reconciles have written. Streams of kinds
-    /// that are not served or may not be watched show nothing, and are left out.
+    /// Returns true if the streams have shown these objects as they are here, or newer, and all that
+    /// reconciles have written. Streams of kinds that are not served or may not be watched show nothing, and
+    /// are left out.
     pub(super) fn have_shown(&self, objects: &[Arc<Value>]) -> bool {
         self.open.iter().filter(|(_, stream)| stream.problem.is_none()).all(|(follow, stream)| {
             let cache = stream.cache.read();
@@ -217,7 +218,7 @@ impl Kinds {
                 self.readers.set(key, reads);
             }
         }
-        // What is known is told before a new stream lists, so that its list is compared with it.
+        // Known objects are told before a new stream lists, so that its list is compared with them.
         let wanted = self.wanted();
         let opened =
             wanted.iter().map(|(follow, interest)| (follow.clone(), self.hub.open(follow, interest)));
@@ -278,7 +279,7 @@ impl Kinds {
 
     /// The kinds that an object has to lead to for a reconcile to ask for it.
     fn leading(&self) -> Vec<Primary> {
-        // Whether they are namespaced says which object of them it is, not whether it is one.
+        // The scope of a kind says which of its objects is meant, not whether there is one.
         let primary =
             |(group, kind): &Kind| Primary { group: group.clone(), kind: kind.clone(), namespaced: true };
         self.primaries.keys().map(primary).collect()
@@ -348,7 +349,7 @@ impl Kinds {
         cache.keys().filter(|key| self.is_inside(key.namespace.as_deref())).cloned().collect()
     }
 
-    /// Whether an object is among those of its kind.
+    /// Returns true if an object is among those of its kind.
     pub(super) fn knows(&self, key: &ObjectKey) -> bool {
         let Some((served, cache)) = self.primary(&key.group, &key.kind) else { return false };
         let cache = cache.read();
@@ -370,7 +371,7 @@ impl Kinds {
         picked.unwrap_or_default()
     }
 
-    /// Whether custom resources of a namespace are reconciled.
+    /// Returns true if custom resources of a namespace are reconciled.
     fn is_inside(&self, namespace: Option<&str>) -> bool {
         self.namespaces.is_empty()
             || namespace.is_none_or(|own| self.namespaces.iter().any(|name| name == own))
@@ -382,7 +383,7 @@ impl Kinds {
         cache.read().get(key).flatten()
     }
 
-    /// Whether a program reconciles an object.
+    /// Returns true if a program reconciles an object.
     pub(super) fn is_typed(&self, key: &ObjectKey) -> bool {
         self.primaries.get(&(key.group.clone(), key.kind.clone())).is_some_and(Served::is_typed)
     }
@@ -492,7 +493,7 @@ impl Kinds {
         Heard { wakes, maps: self.maps(&happened, &follow), problem: None }
     }
 
-    /// What scripts beside charts want to know of.
+    /// Changes that scripts beside charts want to know of.
     fn maps(&self, happened: &[Happened], follow: &Follow) -> Vec<ToMap> {
         let mut maps = Vec::new();
         for served in self.primaries.values().filter(|_| follow.selector.is_empty()) {
@@ -537,7 +538,7 @@ async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64,
     }
 }
 
-/// Whether an object would show in a stream.
+/// Returns true if an object would show in a stream.
 fn holds(follow: &Follow, object: &Value) -> bool {
     let same_kind = Gvk::of(object).is_some_and(|gvk| gvk == follow.gvk);
     let namespace = meta::namespace(object);

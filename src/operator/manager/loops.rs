@@ -1,4 +1,7 @@
-//! What the manager does about loops: tells them and pauses their object; and the proof that a reconcile has nothing left
+//! The problem: a reconciler whose own writes lead to its next reconcile never comes to an end, but so does,
+//! for a while, a healthy one that waits for pods. The difference shows only over several reconciles.
+//!
+//! Loops in the manager: tells them and pauses their object; and the proof that a reconcile has nothing left
 //! to do, by running it again.
 
 use super::Manager;
@@ -88,7 +91,7 @@ impl Manager {
     }
 }
 
-/// Whether a reconcile wrote anything, and what.
+/// The writes of a reconcile, if it made any.
 ///
 /// # Errors
 /// Where it did: what it wrote.

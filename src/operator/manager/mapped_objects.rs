@@ -1,5 +1,5 @@
-//! Objects that the script beside a chart maps to custom resources: each change of one asks the script, one after the
-//! other, beside the manager, which then wakes what the script named.
+//! Objects that the script beside a chart maps to custom resources: each change of one asks the script, one
+//! after the other, beside the manager, which then wakes what the script named.
 
 use super::Manager;
 use super::kinds::ToMap;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// How many changes may wait for their turn.
 const MOST: usize = 1024;
 
-/// What a script said.
+/// The answer of a script.
 pub(super) struct Mapped {
     path: String,
     primary: Gvk,
@@ -32,7 +32,7 @@ pub(super) struct Mapped {
 /// Why a script named nothing.
 #[derive(Debug)]
 enum MapError {
-    /// What it threw.
+    /// The error that it threw.
     Script(Box<Diagnostic>),
     /// Its engine panicked.
     Panicked,
@@ -111,7 +111,7 @@ impl Manager {
         for (namespace, name) in names {
             let (group, kind) = (primary.group.clone(), primary.kind.clone());
             let key = ObjectKey { group, kind, namespace, name };
-            // What does not exist, or is not picked, needs no reconcile.
+            // An object that does not exist, or is not picked, needs no reconcile.
             if !known.contains(&key) {
                 continue;
             }

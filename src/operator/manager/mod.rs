@@ -1,6 +1,11 @@
-//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports reconciles.
-//! Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds what is watched,
-//! `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a worker into an event.
+//! The problem: sources, objects, CRDs and the user's requests change at any moment, also in the middle of a
+//! reconcile. A reconcile must work on one set of sources, and a worker that hangs or panics must not take
+//! the others with it.
+//!
+//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports
+//! reconciles. Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds
+//! what is watched, `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a
+//! worker into an event.
 
 mod caught_up;
 mod changed_while_running;
@@ -48,7 +53,7 @@ use tracing::Instrument as _;
 use wakes::Wake;
 use worker_end::Running;
 
-/// What the manager needs.
+/// The input of the manager.
 pub struct ManagerInput {
     /// The API server to reconcile against.
     pub client: kube::Client,
@@ -58,7 +63,7 @@ pub struct ManagerInput {
     pub events: EventSink,
     /// The numbers of reconciles.
     pub numbers: ReconcileNumbers,
-    /// What the user asks for.
+    /// The user's request.
     pub requests: mpsc::Receiver<ManagerRequest>,
     /// How to run.
     pub settings: Settings,
@@ -66,17 +71,17 @@ pub struct ManagerInput {
     pub shutdown: CancellationToken,
 }
 
-/// What one can ask of a running manager.
+/// Requests to a running manager.
 #[derive(Debug)]
 pub enum ManagerRequest {
     /// Reconcile an object now, whatever its back-off; a dependent stands for the object it belongs to.
     ReconcileNow {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Hold an object or a kind: causes collect, no reconcile begins.
     Pause {
-        /// What.
+        /// The part to pause.
         scope: PauseScope,
         /// Why, where nobody asked for it.
         why: Option<String>,
@@ -85,26 +90,27 @@ pub enum ManagerRequest {
     },
     /// Let an object or a kind go on.
     Resume {
-        /// What.
+        /// The part to resume.
         scope: PauseScope,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
     /// Run exactly one reconcile for an object, paused or not.
     Step {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
     /// Reconcile an object twice: is it at rest after the first reconcile?
     Check {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Where the answer goes: that the second reconcile wrote nothing, or what it wrote.
         reply: oneshot::Sender<Answer>,
     },
-    /// Tell once the streams have shown these objects as they are here, or newer, and all that reconciles have written.
+    /// Tell once the streams have shown these objects as they are here, or newer, and all that reconciles
+    /// have written.
     CatchUp {
         /// Each with its metadata.
         objects: Vec<Arc<Value>>,
@@ -113,16 +119,16 @@ pub enum ManagerRequest {
     },
     /// Reconcile every object: something that kept all of them from being reconciled is gone.
     ReconcileAll {
-        /// What they waited for.
+        /// The reason for which they waited.
         why: String,
     },
     /// The connection to the API server is lost, or there again. Without it no reconcile begins.
     Connection {
-        /// Whether it is lost.
+        /// True if it is lost.
         lost: bool,
     },
-    /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something newer is on its
-    /// way.
+    /// The version that an [`UnfitWrite`] was about goes on serving its kind: nothing came before it, or
+    /// something newer is on its way.
     Stays {
         /// The kind.
         gvk: Gvk,
@@ -134,7 +140,8 @@ pub enum ManagerRequest {
         /// Where the answer goes.
         reply: oneshot::Sender<Vec<KindState>>,
     },
-    /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is written.
+    /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is
+    /// written.
     Shadow {
         /// The kind with its new chart or program.
         watch: Arc<Watch>,
@@ -169,7 +176,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
         manager.start_workers().await;
         manager.tell_counts().await;
         manager.tell_pauses().await;
-        // What is under way because of what the streams have shown is told by now.
+        // Reconciles that are under way because of what the streams have shown are told by now.
         manager.catching_up.answer(&manager.kinds);
         let deadline = manager.queue.next_deadline();
         tokio::select! {
@@ -223,11 +230,11 @@ struct Manager {
     missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, loops::Check>,
     catching_up: CatchUps,
-    /// Whether the API server does not answer.
+    /// True if the API server does not answer.
     lost: bool,
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
-    /// What renders leave for the next ones.
+    /// Outputs that renders leave for the next ones.
     renders: Arc<opdev_release::render::cache::Renders>,
     /// Kinds that came with a save, and the cause that this is.
     added: HashMap<Kind, CauseKind>,
@@ -320,7 +327,7 @@ impl Manager {
                 let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
                 self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 self.stop_waiting(&key);
-                // What is paused runs when the user says so, not when a file is saved.
+                // A paused object runs when the user says so, not when a file is saved.
                 if !self.queue.gate.holds(&key) {
                     reload.wait_for(key);
                 }
@@ -348,7 +355,7 @@ impl Manager {
             if listed && !self.has_begun(&key) {
                 continue;
             }
-            // What a kind that came with a save has, is reconciled because of the save.
+            // Objects of a kind that came with a save are reconciled because of the save.
             let kind = match kind {
                 CauseKind::Start => self.added.get(&kind_of(&key)).cloned().unwrap_or(CauseKind::Start),
                 kind => kind,
@@ -374,21 +381,23 @@ impl Manager {
                 | CauseKind::Reload { .. } => Urgency::Now,
                 _ => Urgency::Wait,
             };
-            // While a reconcile runs, the answer to its write may still be on its way: the mark is judged at its end.
+            // While a reconcile runs, the answer to its write may still be on its way: the mark is judged at
+            // its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
             let trace = mark.map(|mark| Trace { mark, quiet, listed });
             self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, trace, Instant::now());
         }
     }
 
-    /// Whether a cause asks for nothing where it is an own write. A reconcile writes the status and the finalizers of its
-    /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
-    /// it wanted is there, unless it goes round in a circle.
+    /// Returns true if a cause asks for nothing where it is an own write. A reconcile writes the status and
+    /// the finalizers of its own object; a chart's writes of other objects are as it wants them, while a
+    /// program is asked again once what it wanted is there, unless it goes round in a circle.
     fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
         let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
-            // What a program, or the script beside a chart, has read may be what another reconcile has written.
+            // An object that a program, or the script beside a chart, has read may be one that another
+            // reconcile has written.
             CauseKind::Watch { relation: Relation::Related, .. } => paused(),
             CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
             CauseKind::Start
@@ -401,7 +410,7 @@ impl Manager {
         }
     }
 
-    /// Whether a reconcile of an object runs or has run.
+    /// Returns true if a reconcile of an object runs or has run.
     fn has_begun(&self, key: &ObjectKey) -> bool {
         self.queue.is_running(key) || self.memories.contains_key(key)
     }
@@ -547,7 +556,7 @@ impl Manager {
         }
     }
 
-    /// What must not show in the facts of a reconcile that is about to begin.
+    /// Secrets that must not show in the facts of a reconcile that is about to begin.
     fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
         let object = self.kinds.object(key);
         let spec =

@@ -45,7 +45,7 @@ impl Manager {
         self.queue.gate.step(&key);
         let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
         self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
-        Ok(format!("one pass for {key}"))
+        Ok(format!("one reconcile for {key}"))
     }
 
     /// The scope with the custom resource that an object belongs to.

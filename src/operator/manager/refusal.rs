@@ -4,7 +4,7 @@ use opdev_event::PauseScope;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::fmt;
 
-/// What the manager answers: what was done, or why nothing was.
+/// The manager's answer: the action, or the reason why there was none.
 pub type Answer = Result<String, Refusal>;
 
 /// Why the manager does not do what it is asked for, or cannot say that an object is at rest.

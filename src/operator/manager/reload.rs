@@ -61,8 +61,8 @@ impl Reload {
         }
     }
 
-    /// An object that is gone cannot be waited for. This is asked after each reconcile; of many objects, all are looked at
-    /// only once half of them have ended.
+    /// An object that is gone cannot be waited for. This is asked after each reconcile; of many objects, all
+    /// are looked at only once half of them have ended.
     pub(super) fn forget(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
         const FEW: usize = 16;
         if self.waiting.len() > FEW.max(self.looked_at / 2) {

@@ -1,5 +1,5 @@
-//! Which objects an event wakes, and as what cause: the object itself, the owner of a child, the custom resource of
-//! a release's object, and whoever has read the object. Pure.
+//! Objects that an event wakes, each with its cause: the object itself, the owner of a child, the custom
+//! resource of a release's object, and whoever has read the object. Pure.
 
 use super::kinds::Served;
 use crate::queue::{Kind, Mark, kind_of};
@@ -44,14 +44,14 @@ impl Wake {
     }
 }
 
-/// Who has read what.
+/// Readers of objects, by what they have read.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     by_object: HashMap<ObjectKey, Vec<(Read, Option<LabelSelector>)>>,
 }
 
 impl Readers {
-    /// What an object's reconcile has read; it takes the place of what the reconcile before had.
+    /// Notes the objects that a reconcile has read; they take the place of those it had read before.
     pub(super) fn set(&mut self, key: &ObjectKey, reads: Vec<Read>) {
         if reads.is_empty() {
             self.by_object.remove(key);
@@ -85,25 +85,25 @@ impl Readers {
         self.by_object.values().flatten().map(|(read, _)| read)
     }
 
-    /// Who has read an object of a kind.
+    /// Objects whose reconcile has read an object of a kind.
     fn of<'a>(&'a self, gvk: &'a Gvk, object: &'a Value) -> impl Iterator<Item = &'a ObjectKey> {
         let reads = move |read: &(Read, Option<LabelSelector>)| is_read(read, gvk, object);
         self.by_object.iter().filter(move |(_, all)| all.iter().any(reads)).map(|(key, _)| key)
     }
 }
 
-/// What one object's reconcile has read.
+/// Objects that one object's reconcile has read.
 #[derive(Debug, Default)]
 pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
 
 impl Reads {
-    /// Whether what happened to an object concerns a read.
+    /// Returns true if what happened to an object concerns a read.
     fn concern(&self, gvk: &Gvk, happened: &Happened) -> bool {
         let is_read = |state: &Value| self.0.iter().any(|read| is_read(read, gvk, state));
         is_read(happened.object.identity()) || happened.moved_from().is_some_and(is_read)
     }
 
-    /// Whether something was read that was not read before.
+    /// Returns true if something was read that was not read before.
     pub(super) fn are_more_than(&self, before: &Reads) -> bool {
         self.0.iter().any(|(read, _)| !before.0.iter().any(|(known, _)| known == read))
     }
@@ -135,7 +135,7 @@ fn is_read((read, selector): &(Read, Option<LabelSelector>), gvk: &Gvk, object: 
         }
 }
 
-/// What the manager knows of who is who.
+/// The manager's view of who is who.
 pub(super) struct View<'a> {
     pub(super) primaries: &'a HashMap<Kind, Served>,
     pub(super) mapping: &'a [Primary],
@@ -173,7 +173,7 @@ impl View<'_> {
         wakes
     }
 
-    /// Who has read the object, as it was or as it is.
+    /// Objects whose reconcile has read this one, as it was or as it is.
     fn readers<'a>(&'a self, happened: &'a Happened, follow: &'a Follow) -> Vec<&'a ObjectKey> {
         if !follow.selector.is_empty() || self.readers.by_object.is_empty() {
             return Vec::new();
@@ -201,7 +201,8 @@ impl View<'_> {
     }
 }
 
-/// Whether what happened to an object asks for a reconcile of the chart, or of the program, that it belongs to.
+/// Decides whether an event of an object asks for a reconcile of the chart, or of the program, that it
+/// belongs to.
 fn counts(happened: &Happened) -> (bool, bool) {
     match (&happened.event, happened.before()) {
         (WatchEvent::Added, _) => (false, true),
@@ -218,7 +219,8 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     object.gvk = served.follow.gvk.clone();
     let key = object.key();
     let gone = happened.event == WatchEvent::Deleted;
-    // What the selector does not pick is somebody else's, unless opdev has installed it and it is to go.
+    // An object that the selector does not pick is somebody else's, unless opdev has installed it and it is
+    // to go.
     if !gone && !served.watch.picks(&happened.object) && !is_ours_and_leaves(&happened.object) {
         return None;
     }
@@ -240,8 +242,8 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo, listed: false })
 }
 
-/// Whether an object is being deleted and waits for a finalizer that opdev has put there. Another operator's, which
-/// looks after the rest of a kind, has the same name.
+/// Returns true if an object is being deleted and waits for a finalizer that opdev has put there. Another
+/// operator's, which looks after the rest of a kind, has the same name.
 fn is_ours_and_leaves(object: &Value) -> bool {
     let at = meta::finalizers(object).iter().position(|finalizer| *finalizer == FINALIZER);
     let path = at.map(|at| Path::root().field("metadata").field("finalizers").index(at));

@@ -112,7 +112,7 @@ impl Manager {
             false => Origin::Other,
         };
         let is_over = matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled);
-        // What the reconcile has read in that state, or wrote itself, is no news to it.
+        // A change that the reconcile has read in that state, or wrote itself, is no news to it.
         let is_news = |wake: &Wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other);
         for wake in unread.into_iter().filter(|wake| !is_over && is_news(wake)) {
             let cause = Cause { at: Timestamp::now(), kind: wake.kind };
@@ -149,9 +149,10 @@ impl Manager {
         }
     }
 
-    /// A program or a chart whose first reconciles after a save write what does not fit its kind is reported: another try
-    /// writes the same. No other object of the kind is tried until it is decided whether the one before it serves again.
-    /// An object that failed before says nothing against a chart that was saved since.
+    /// A program or a chart whose first reconciles after a save write what does not fit its kind is reported:
+    /// another try writes the same. No other object of the kind is tried until it is decided whether the one
+    /// before it serves again. An object that failed before says nothing against a chart that was saved
+    /// since.
     fn report_unfit(&mut self, running: &Running, report: &Report) {
         let Some(failure) = report.failure.as_ref().filter(|failure| failure.unfit) else { return };
         let (Some(unfit), kind) = (&self.settings.unfit, &running.object.gvk) else { return };
@@ -194,7 +195,8 @@ impl Manager {
         }
     }
 
-    /// A right that the kubeconfig's user lacks is told once, until the object that it was missing for is reconciled again.
+    /// A right that the kubeconfig's user lacks is told once, until the object that it was missing for is
+    /// reconciled again.
     async fn say_missing_right(&mut self, running: &Running, report: &Report) {
         let Some(failure) = &report.failure else {
             self.missing_rights.retain(|_, object| *object != running.taken.key);
@@ -238,7 +240,8 @@ fn next_turn(report: &Report, failures: u32, roles_kept: bool) -> (Ended, Option
     match &report.failure {
         Some(failure) => {
             let error = failure.chain.first().cloned().unwrap_or_default();
-            // Where opdev acts as the operator's ServiceAccount, whoever may add the rule is the one who looks.
+            // Where opdev acts as the operator's ServiceAccount, whoever may add the rule is the one who
+            // looks.
             let pace = if failure.missing.is_some() && !roles_kept { Retry::Rarely } else { Retry::Soon };
             let retry = failure.retry.then_some(pace);
             let after = |retry: Retry| retry.pause(failures.saturating_add(1));
@@ -260,7 +263,7 @@ fn next_turn(report: &Report, failures: u32, roles_kept: bool) -> (Ended, Option
 
 fn panic_chain(error: JoinError) -> Vec<String> {
     if error.is_cancelled() {
-        return vec!["the pass was stopped".to_owned()];
+        return vec!["the reconcile was stopped".to_owned()];
     }
     let payload = error.into_panic();
     let text = payload

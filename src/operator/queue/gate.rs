@@ -1,5 +1,6 @@
-//! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it is
-//! resumed or let through once; and so does a kind of which it is not decided whether its newest version goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
+//! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it
+//! is resumed or let through once; and so does a kind of which it is not decided whether its newest version
+//! goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
 
 use super::{Kind, Queue, State, kind_of};
 use jiff::Timestamp;
@@ -15,15 +16,15 @@ struct Hold {
     why: Option<String>,
 }
 
-/// What is held.
+/// The gate that holds objects back.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     objects: BTreeMap<ObjectKey, Hold>,
     kinds: BTreeMap<Kind, Hold>,
     /// Objects that may pass once although they are held.
     steps: BTreeSet<ObjectKey>,
-    /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of sources that it
-    /// came with. None of their objects passes until that is decided.
+    /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of
+    /// sources that it came with. None of their objects passes until that is decided.
     undecided: BTreeMap<Kind, u64>,
 }
 
@@ -80,22 +81,22 @@ impl Gate {
         }
     }
 
-    /// Whether nothing is paused.
+    /// Returns true if nothing is paused.
     pub(super) fn is_open(&self) -> bool {
         self.objects.is_empty() && self.kinds.is_empty()
     }
 
-    /// Whether an object may not pass now.
+    /// Returns true if an object may not pass now.
     pub(crate) fn holds(&self, key: &ObjectKey) -> bool {
         !self.steps.contains(key) && self.is_paused(key)
     }
 
-    /// Whether an object, or its kind, is paused; it may still be let through once.
+    /// Returns true if an object, or its kind, is paused; it may still be let through once.
     pub(crate) fn is_paused(&self, key: &ObjectKey) -> bool {
         self.objects.contains_key(key) || self.holds_kind(key)
     }
 
-    /// Whether the kind of an object is held as a whole.
+    /// Returns true if the kind of an object is held as a whole.
     pub(crate) fn holds_kind(&self, key: &ObjectKey) -> bool {
         !self.kinds.is_empty() && self.kinds.contains_key(&kind_of(key))
     }
@@ -105,19 +106,19 @@ impl Gate {
         self.undecided.insert(kind, sources);
     }
 
-    /// Whether that is not decided yet.
+    /// Returns true if that is not decided yet.
     pub(crate) fn is_undecided(&self, kind: &Kind) -> bool {
         self.undecided.contains_key(kind)
     }
 
-    /// What came with this set of sources goes on serving the kind.
+    /// The version that came with this set of sources goes on serving the kind.
     pub(crate) fn decided(&mut self, kind: &Kind, sources: u64) {
         if self.undecided.get(kind) == Some(&sources) {
             self.undecided.remove(kind);
         }
     }
 
-    /// What serves the kind came with this set of sources.
+    /// The version that serves the kind came with this set of sources.
     pub(crate) fn serves(&mut self, kind: &Kind, sources: u64) {
         if self.undecided.get(kind).is_some_and(|asked| *asked < sources) {
             self.undecided.remove(kind);

@@ -1,4 +1,5 @@
-//! When objects are reconciled again by themselves: after a period, after a wait, after a failure. Pure: the time is handed in.
+//! When objects are reconciled again by themselves: after a period, after a wait, after a failure. Pure: the
+//! time is handed in.
 
 use opdev_event::CauseKind;
 use opdev_object::meta::ObjectKey;
@@ -12,7 +13,7 @@ pub(super) struct Timer {
     sequence: u64,
     /// The cause of the reconcile that it leads to.
     pub(super) why: CauseKind,
-    /// Whether it is the pause after a failure.
+    /// True if it is the pause after a failure.
     pub(super) backoff: bool,
 }
 

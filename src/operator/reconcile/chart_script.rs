@@ -1,6 +1,6 @@
-//! What a reconcile of a chart settles before it looks at the release: whether the custom resource is left alone, where the
-//! release and its records live, whom it is written as, and its values. A script beside the chart, or the project's options,
-//! say so.
+//! The first steps of a reconcile of a chart, before it looks at the release: whether the custom resource is
+//! left alone, where the release and its records live, whom it is written as, and its values. A script beside
+//! the chart, or the project's options, say so.
 
 use super::chart::ChartReconcile;
 use anyhow::Context;

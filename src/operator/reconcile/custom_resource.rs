@@ -1,4 +1,5 @@
-//! The custom resource of a reconcile as last read or written, and its finalizers. Never decides which it needs.
+//! The custom resource of a reconcile as last read or written, and its finalizers. Never decides which it
+//! needs.
 
 use anyhow::{Context, anyhow};
 use opdev_client::{Api, ApiError, At, Resource};
@@ -27,7 +28,7 @@ impl Parent {
         }
     }
 
-    /// Whether it has one of these finalizers.
+    /// Returns true if it has one of these finalizers.
     pub(super) fn has_finalizer(&self, any: &[&str]) -> bool {
         meta::finalizers(&self.object).iter().any(|name| any.contains(name))
     }

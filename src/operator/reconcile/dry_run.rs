@@ -1,6 +1,6 @@
-//! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and nothing
-//! outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart, `program/dry_run` a
-//! program.
+//! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and
+//! nothing outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart,
+//! `program/dry_run` a program.
 
 use super::program::dry_run;
 use crate::dry_run_report::Shadowed;
@@ -38,7 +38,7 @@ pub struct Trial {
     pub kinds: Vec<Gvk>,
     /// What earlier reconciles of the objects left.
     pub memories: HashMap<ObjectKey, Memory>,
-    /// Who says what writes would do.
+    /// The side that says what writes would do.
     pub ask: Ask,
     /// How long all of it may take.
     pub longest: Duration,
@@ -97,7 +97,7 @@ pub async fn run(mut trial: Trial) -> Shadowed {
     shadowed
 }
 
-/// What came of one try.
+/// The outcome of one try.
 pub(super) enum Tried {
     Ran(Box<ShadowObject>),
     Skipped(ObjectRef, String),

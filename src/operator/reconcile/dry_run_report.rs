@@ -1,4 +1,4 @@
-//! What a trial run of a chart or a program has found.
+//! The report of a dry run of a chart or a program.
 
 use opdev_event::{Action, Diagnostic, ShadowObject, Skipped};
 use opdev_object::meta::ObjectRef;
@@ -6,8 +6,8 @@ use opdev_object::meta::ObjectRef;
 /// What a reconciler would do to the objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadowed {
-    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases of programs
-    /// show as objects of kind `Release` in the group `helm.sh`.
+    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases of
+    /// programs show as objects of kind `Release` in the group `helm.sh`.
     pub objects: Vec<ShadowObject>,
     /// The objects with which it would do nothing.
     pub unchanged: Vec<ObjectRef>,

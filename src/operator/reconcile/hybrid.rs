@@ -1,5 +1,6 @@
-//! A reconcile of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an operator of the
-//! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
+//! A reconcile of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an
+//! operator of the helm-operator-plugins library. The release itself is made by the same engine; read
+//! `upgrade`.
 
 use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue, RequeueReason};
@@ -189,7 +190,8 @@ impl ChartReconcile {
     }
 }
 
-/// The words of an error without those that the library does not put around it, and without the frames of a script.
+/// The words of an error without those that the library does not put around it, and without the frames of a
+/// script.
 fn words(error: &anyhow::Error) -> String {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
     let told = |words: &&str| !OWN_WORDS.contains(words) && !words.starts_with("at ");

@@ -1,6 +1,6 @@
-//! One reconcile for one custom resource against one set of sources, top to bottom: read, values, release, candidate,
-//! then install, upgrade, rewrite or repair; a deletion comes first and needs no chart. `run` is the whole reconcile.
-//! Never looks at another object's reconcile and never retries: the queue does.
+//! One reconcile for one custom resource against one set of sources, top to bottom: read, values, release,
+//! candidate, then install, upgrade, rewrite or repair; a deletion comes first and needs no chart. `run` is
+//! the whole reconcile. Never looks at another object's reconcile and never retries: the queue does.
 
 pub(crate) mod chart;
 mod chart_script;
@@ -202,8 +202,8 @@ impl ChartReconcile {
         })
     }
 
-    /// Options and script decide where a release lives and what is done before it goes: while one of them was never read,
-    /// nothing is done, and nothing is taken away.
+    /// Options and script decide where a release lives and what is done before it goes: while one of them was
+    /// never read, nothing is done, and nothing is taken away.
     fn refuse_unread(&self) -> Result<(), Fault> {
         let reconciler = &self.engine.reconciler;
         let script = reconciler.script.as_ref().filter(|script| script.program.is_none());

@@ -1,4 +1,5 @@
-//! What a reconcile of a chart would do, found without writing: the same reads, rendering, decision and plan as a real one.
+//! The plan of a reconcile of a chart, made without writing: the same reads, rendering, decision and plan as
+//! a real one.
 
 use crate::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Diagnostic, Outcome, Place, Severity, ShadowObject, mask};

@@ -1,5 +1,5 @@
-//! What reconciles would do, asked without a running operator: objects are listed, tried, and nothing is watched or
-//! written. Read `reconcile/trial.rs` for how each one is tried.
+//! Plans of all reconciles, made without a running operator: objects are listed, tried, and nothing is
+//! watched or written. Read `reconcile/trial.rs` for how each one is tried.
 
 use super::dry_run;
 use super::dry_run::Trial;
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// How long all objects of one kind may take.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What reconciles of the objects of one kind would do. `picks` chooses among the objects; with `offline` the API server is
-/// asked for no dry run.
+/// What reconciles of the objects of one kind would do. `picks` chooses among the objects; with `offline` the
+/// API server is asked for no dry run.
 ///
 /// # Errors
 /// Where the objects cannot be listed. A kind that is not served has none.

@@ -1,4 +1,5 @@
-//! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer is taken off.
+//! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer
+//! is taken off.
 
 use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue, RequeueReason};
@@ -46,7 +47,7 @@ impl ChartReconcile {
         Ok(Verdict::new(Outcome::Uninstalled))
     }
 
-    /// Whether objects of the release that should go still exist; they are deleted once more.
+    /// Returns true if objects of the release that should go still exist; they are deleted once more.
     async fn still_there(&mut self) -> anyhow::Result<bool> {
         let manifest = self.parent.object.pointer("/status/deployedRelease/manifest").and_then(Value::as_str);
         let Some(manifest) = manifest.map(str::to_owned) else { return Ok(false) };

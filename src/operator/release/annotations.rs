@@ -1,4 +1,4 @@
-//! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
+//! Options in a custom resource's annotations. Booleans and durations read as Go reads them. Pure.
 
 use opdev_object::go::duration::{self, DurationError};
 use opdev_object::meta;
@@ -91,7 +91,7 @@ fn flag(object: &Value, name: &str, default: bool) -> bool {
     }
 }
 
-/// Whether a text is what Go takes for true.
+/// Returns true if a text is what Go takes for true.
 pub(crate) fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }

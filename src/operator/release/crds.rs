@@ -1,4 +1,5 @@
-//! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never deleted.
+//! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never
+//! deleted.
 
 use super::engine::Engine;
 use super::history::desired_release::DesiredRelease;

@@ -1,6 +1,6 @@
-//! Whether a rendering that is not what is deployed becomes a new revision or takes the place of the deployed one, and
-//! why. Production knows only the new revision; a saved file may take the place of one, so that an afternoon of edits
-//! does not bury the history. Pure; read `upgrade` for what then happens.
+//! Decides whether a rendering that is not what is deployed becomes a new revision or takes the place of the
+//! deployed one, and why. Production knows only the new revision; a saved file may take the place of one, so
+//! that an afternoon of edits does not bury the history. Pure; read `upgrade` for what then happens.
 
 use super::history::Stored;
 use super::render::Rendered;
@@ -38,12 +38,13 @@ pub(crate) struct Case<'a> {
     pub(crate) on_save: OnSave,
 }
 
-/// What to do.
+/// The fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) step: ReleaseStep,
     pub(crate) why: String,
-    /// Where nobody asked for it, for the same chart and values give something else: what reads which revision it is.
+    /// Where nobody asked for it, for the same chart and values give something else: what reads which
+    /// revision it is.
     pub(crate) surplus: Option<Vec<ReleaseRead>>,
 }
 
@@ -69,12 +70,14 @@ impl Case<'_> {
         }
     }
 
-    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose output is not.
+    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose
+    /// output is not.
     fn blamed(&self) -> Vec<ReleaseRead> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }
 
-    /// Whether notes and hooks are what they were. A rendering whose `lookup` saw nothing cannot tell.
+    /// Returns true if notes and hooks are what they were. A rendering whose `lookup` saw nothing cannot
+    /// tell.
     fn is_same_beside(&self) -> bool {
         self.in_place.looked_up || self.deployed.has_notes_and_hooks(self.in_place)
     }

@@ -1,5 +1,6 @@
-//! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom resources and
-//! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
+//! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom
+//! resources and the releases of programs share it; who installs a release sees to its end. Read `upgrade`
+//! and `uninstall`.
 
 use super::annotations;
 use super::memory::Memory;
@@ -55,12 +56,12 @@ pub struct Engine {
     pub manifests: Vec<String>,
     /// What is deployed now.
     pub deployed: Option<Deployed>,
-    /// Whether the chart could be rendered and compared with the cluster.
+    /// True if the chart could be rendered and compared with the cluster.
     pub planned: bool,
-    /// What became of its revisions.
+    /// The outcome for its revisions.
     pub changes: Vec<ReleaseChange>,
-    /// Why the next reconcile should come at once: the Operator SDK's operator is woken by its own status write, and its
-    /// next reconcile does something else than this one.
+    /// Why the next reconcile should come at once: the Operator SDK's operator is woken by its own status
+    /// write, and its next reconcile does something else than this one.
     pub again: Option<String>,
 }
 

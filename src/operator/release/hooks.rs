@@ -1,5 +1,5 @@
-//! Runs a chart's hooks for one event: by weight and name, each created, waited for and deleted by its policies.
-//! A hook has a finite time and can be stopped; its failure says which hook failed and why.
+//! Runs a chart's hooks for one event: by weight and name, each created, waited for and deleted by its
+//! policies. A hook has a finite time and can be stopped; its failure says which hook failed and why.
 
 use super::engine::Engine;
 use super::objects::apply::{Effects, remove};
@@ -26,7 +26,7 @@ pub(crate) struct Hooks {
     chart: String,
     timeout: Duration,
     cancel: CancellationToken,
-    /// Whether they run at all.
+    /// True if they run at all.
     on: bool,
     /// Nothing leads from their objects to the custom resource, as with the helm-operator-plugins library.
     plain: bool,

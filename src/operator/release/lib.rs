@@ -1,5 +1,6 @@
-//! Helm releases over an API server: install, upgrade, rollback, uninstall, repair. `engine` holds what one release needs,
-//! `history` its revisions, `render` its manifest, `objects` the objects that it writes. Knows no queue.
+//! Helm releases over an API server: install, upgrade, rollback, uninstall, repair. `engine` holds what one
+//! release needs, `history` its revisions, `render` its manifest, `objects` the objects that it writes. Knows
+//! no queue.
 
 pub mod annotations;
 pub(crate) mod crds;

@@ -1,4 +1,4 @@
-//! What a worker needs for one reconcile, and what is kept of an object until the next one.
+//! State that a worker needs for one reconcile, and state of an object until the next one.
 
 use super::history::records::Kept;
 use super::recorder::Emitted;
@@ -30,9 +30,10 @@ pub struct Memory {
     pub program: Option<Box<dyn ProgramMemory>>,
 }
 
-/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into it.
+/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into
+/// it.
 pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
-    /// Whether own writes lead to no reconcile for now.
+    /// Returns true if own writes lead to no reconcile for now.
     fn is_paused(&self) -> bool;
 
     /// Gives it back to the reconciler that made it.
@@ -59,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// Whether own writes lead to no reconcile for now.
+    /// Returns true if own writes lead to no reconcile for now.
     pub fn is_paused(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.is_paused())
     }

@@ -1,4 +1,5 @@
-//! How one release is made: what the project's options and the annotations of its custom resource choose. Pure.
+//! How one release is made: what the project's options and the annotations of its custom resource choose.
+//! Pure.
 
 use super::annotations;
 use crate::settings::Settings;
@@ -17,13 +18,13 @@ pub struct ReleaseOptions {
     /// As an operator of the helm-operator-plugins library does it.
     pub hybrid: bool,
     pub(crate) max_history: usize,
-    /// Whether a failed install is uninstalled and a failed upgrade rolled back.
+    /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub(crate) failure_rollbacks: bool,
     pub storage: Storage,
     /// How `Storage::Chunked` splits records.
     pub chunked: Chunking,
     pub storage_namespace: Option<String>,
-    /// Whether the custom resource owns the records.
+    /// True if the custom resource owns the records.
     pub storage_owner: bool,
     pub(crate) force: Forces,
     pub(crate) on_hook_error: OnHookError,
@@ -45,19 +46,19 @@ pub(crate) struct Forces {
 /// How one of Helm's actions is done.
 #[derive(Clone, Debug)]
 pub(crate) struct HelmAction {
-    /// Whether to wait for the objects, and for Jobs, too.
+    /// The wait for the objects, and for Jobs, too.
     pub(crate) wait: Option<Jobs>,
     /// How long that may take, and how long one hook may.
     pub(crate) timeout: Duration,
-    /// Whether hooks run.
+    /// True if hooks run.
     pub(crate) hooks: bool,
-    /// Whether `crds` of the chart are installed.
+    /// True if `crds` of the chart are installed.
     pub(crate) crds: bool,
-    /// What the record says.
+    /// The content of the record.
     pub(crate) description: Option<String>,
 }
 
-/// Whether Jobs are waited for.
+/// Returns true if Jobs are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
     /// They are done before the action is.

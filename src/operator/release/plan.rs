@@ -1,5 +1,5 @@
-//! What bringing a release to its chart and values would do, found without writing: the same render, decision and plan.
-//! Read `upgrade` for what then happens.
+//! The plan that brings a release to its chart and values, made without writing: the same render, decision
+//! and plan. Read `upgrade` for what then happens.
 
 use super::crds::enabled;
 use super::decide::Decision;
@@ -221,7 +221,8 @@ impl Engine {
         Ok((created, coming))
     }
 
-    /// The objects of a manifest, and references to those whose kinds will be served once the chart's CRDs are there.
+    /// The objects of a manifest, and references to those whose kinds will be served once the chart's CRDs
+    /// are there.
     async fn wanted_with(
         &self,
         manifest: &str,
@@ -259,7 +260,7 @@ impl Engine {
             for at in hooks::order(event, all) {
                 for object in objects::parse(&all[at].manifest).unwrap_or_default() {
                     let Some(mut reference) = ObjectRef::of(&object) else { continue };
-                    // Of a kind that is not served yet nobody knows the scope.
+                    // A kind that is not served yet has no known scope.
                     let served = self.api.resource(&reference.gvk).await;
                     if served.is_ok_and(|resource| !resource.namespaced) {
                         reference.namespace = None;

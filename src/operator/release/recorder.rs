@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How many events of one object are counted on; more begin anew.
 const MOST: usize = 64;
-/// As many events of one object are written at once, then one in a while: what Kubernetes' own recorder allows.
+/// As many events of one object are written at once, then one in a while: what Kubernetes' own recorder
+/// allows.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
 

@@ -1,5 +1,6 @@
-//! After a write that failed: a failed install is uninstalled, a failed upgrade is followed by a revision that says again
-//! what the one before said, with Helm's rollback hooks; a failed rewrite only puts the objects back.
+//! After a write that failed: a failed install is uninstalled, a failed upgrade is followed by a revision
+//! that says again what the one before said, with Helm's rollback hooks; a failed rewrite only puts the
+//! objects back.
 
 use super::engine::Engine;
 use super::history::{History, Stored};
@@ -24,8 +25,8 @@ pub(crate) struct Failure {
 }
 
 impl Engine {
-    /// Deploys the revision before a failed upgrade again, as a new revision. Gives the error that says how that went,
-    /// and what went wrong with the records.
+    /// Deploys the revision before a failed upgrade again, as a new revision. Gives the error that says how
+    /// that went, and what went wrong with the records.
     pub(crate) async fn roll_back_release(
         &mut self,
         mut history: History,

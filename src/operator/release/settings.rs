@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 pub struct Settings {
     /// The only namespace to watch; `None` means all.
     pub namespace: Option<String>,
-    /// The only namespaces to watch, where there are several: each is listed and watched by itself, so that no right to list all
-    /// namespaces is needed.
+    /// The only namespaces to watch, where there are several: each is listed and watched by itself, so that
+    /// no right to list all namespaces is needed.
     pub only: Vec<String>,
     /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
     pub reconcile_period: Duration,
@@ -36,8 +36,8 @@ pub struct Settings {
     pub finish: Duration,
     /// How long they may take to end after that, when they wait for nothing more.
     pub leave: Duration,
-    /// Where given, random functions of charts give something else in each reconcile, as in production, and the same again for the
-    /// same number; else a release keeps what it drew.
+    /// Where given, random functions of charts give something else in each reconcile, as in production, and
+    /// the same again for the same number; else a release keeps what it drew.
     pub fresh_randomness: Option<u64>,
     /// Calls are made as a ServiceAccount whose roles somebody keeps, who tells what they lack.
     pub roles_kept: bool,
@@ -68,7 +68,7 @@ impl HelmCompat {
         ("4.1", HelmCompat::V4_1),
     ];
 
-    /// Whether it is a Helm 3.
+    /// Returns true if it is a Helm 3.
     pub fn is_three(self) -> bool {
         matches!(self, HelmCompat::V3_19 | HelmCompat::V3)
     }

@@ -1,5 +1,6 @@
-//! A program that reconciles as a file was saved, and whose writes the API server refuses because they do not fit their
-//! kinds. Plain data: the manager reports it, and who loads files lets the program before it serve again.
+//! A program that reconciles as a file was saved, and whose writes the API server refuses because they do not
+//! fit their kinds. Plain data: the manager reports it, and who loads files lets the program before it serve
+//! again.
 
 use opdev_event::Diagnostic;
 use opdev_object::meta::ObjectRef;

@@ -1,5 +1,5 @@
-//! Takes a release off the cluster: hooks, objects in uninstall order, then every revision. It reads the stored revisions,
-//! so that a chart that does not load cannot keep a custom resource alive.
+//! Takes a release off the cluster: hooks, objects in uninstall order, then every revision. It reads the
+//! stored revisions, so that a chart that does not load cannot keep a custom resource alive.
 
 use crate::engine::Engine;
 use crate::history::History;
@@ -41,7 +41,8 @@ impl Engine {
         history.purge(&self.api).await
     }
 
-    /// Deletes the objects of some manifests in uninstall order. Goes on after an error and returns the first one.
+    /// Deletes the objects of some manifests in uninstall order. Goes on after an error and returns the first
+    /// one.
     pub async fn remove_objects(&mut self, manifests: &[String], chart: &str) -> anyhow::Result<()> {
         let wanted = self.stored_objects(manifests, chart).await?;
         let live = objects::live(&self.api, &wanted).await?;

@@ -1,6 +1,6 @@
-//! What happens to the release of a living custom resource: nothing yet → install; the chart renders something
-//! new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new → drift repair. A
-//! write that fails is taken back to the last good manifest.
+//! The outcome for the release of a living custom resource: nothing yet → install; the chart renders
+//! something new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new →
+//! drift repair. A write that fails is taken back to the last working manifest.
 
 use super::decide::{self, Case, Decision, News};
 use super::engine::{Deployed, Engine};
@@ -49,8 +49,8 @@ impl Base {
 }
 
 impl Engine {
-    /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be
-    /// uninstalled one day.
+    /// Brings the release to what is wished for. The caller has healed its history and sees to it that it
+    /// will be uninstalled one day.
     pub async fn release(&mut self, history: History, desired: DesiredRelease) -> Result<Outcome, Fault> {
         let values = desired.values.clone();
         let outcome = match self.base(&history).map_err(Fault::state)? {
@@ -150,8 +150,9 @@ impl Engine {
         Ok(Outcome::Upgraded)
     }
 
-    /// The chart as it renders now and what to do with it, where it is not what is deployed. It is rendered as the next
-    /// revision, as the Operator SDK's operator does; where it reads which revision it is, as the deployed one, too.
+    /// The chart as it renders now and what to do with it, where it is not what is deployed. It is rendered
+    /// as the next revision, as the Operator SDK's operator does; where it reads which revision it is, as the
+    /// deployed one, too.
     pub(crate) async fn candidate(
         &mut self,
         history: &History,
@@ -191,8 +192,9 @@ impl Engine {
         if self.options.hybrid { history.revision_after_all() } else { history.next_revision() }
     }
 
-    /// The values of the next revision. Helm's upgrade that is given no values takes those of the deployed revision, and
-    /// the Operator SDK's operator gives none where the spec is empty (`reuseValues` in Helm's `pkg/action/upgrade.go`).
+    /// The values of the next revision. Helm's upgrade that is given no values takes those of the deployed
+    /// revision, and the Operator SDK's operator gives none where the spec is empty (`reuseValues` in Helm's
+    /// `pkg/action/upgrade.go`).
     pub fn values_for(&mut self, history: &History, values: Value) -> anyhow::Result<Value> {
         let is_empty = |values: &Value| values.as_object().is_none_or(serde_json::Map::is_empty);
         if !is_empty(&values) {
@@ -231,7 +233,8 @@ impl Engine {
         }
     }
 
-    /// The chart as a revision. `lookup` sees the cluster where that, too, gives something else than what is deployed.
+    /// The chart as a revision. `lookup` sees the cluster where that, too, gives something else than what is
+    /// deployed.
     async fn effective(
         &mut self,
         desired: &DesiredRelease,
@@ -298,7 +301,7 @@ impl Engine {
         self.say(
             format!(
                 "the chart {} renders differently each time from the same input{reads}: {}; the deployed manifest is \
-                 kept, where the Operator SDK's operator would upgrade in every pass",
+                 kept, where the Operator SDK's operator would upgrade in every reconcile",
                 self.reconciler.path,
                 lines.join("; ")
             ),
@@ -320,7 +323,7 @@ impl Engine {
         self.say(
             format!(
                 "the chart {} renders something else in the next revision, with nothing changed: {}. The Operator \
-                 SDK's operator upgrades the release in its next pass, so opdev did{deleted}",
+                 SDK's operator upgrades the release in its next reconcile, so opdev did{deleted}",
                 self.reconciler.path,
                 reads.join(", ")
             ),
@@ -340,8 +343,8 @@ impl Engine {
         );
     }
 
-    /// Renders once more as another process would, a minute later and with other randomness: opdev starts random
-    /// functions from the same point for the same object, an operator in a cluster does not.
+    /// Renders once more as another process would, a minute later and with other randomness: opdev starts
+    /// random functions from the same point for the same object, an operator in a cluster does not.
     async fn compare_renders(
         &mut self,
         desired: &DesiredRelease,
@@ -527,7 +530,8 @@ impl Engine {
         Ok(Outcome::Installed)
     }
 
-    /// Why the next reconcile should come at once, where notes read which revision they are: they may fail in it.
+    /// Why the next reconcile should come at once, where notes read which revision they are: they may fail in
+    /// it.
     async fn failing_notes(&mut self, desired: &DesiredRelease) -> Option<String> {
         let identity = Identity { revision: 2, install: false };
         let failed = self.render(desired, identity, Lookups::Live).await.is_err();

@@ -34,7 +34,7 @@ pub struct Report {
     pub requeue: Option<Requeue>,
     /// What a program waits for.
     pub waiting: Option<String>,
-    /// What became of revisions of releases.
+    /// The outcome for revisions of releases.
     pub releases: Vec<ReleaseChange>,
     pub failure: Option<Failed>,
     /// What the user should know, with hints.
@@ -49,11 +49,11 @@ pub struct Report {
 pub struct Failed {
     pub chain: Vec<String>,
     pub diagnostic: Option<Diagnostic>,
-    /// Whether trying again can help.
+    /// True if trying again can help.
     pub retry: bool,
     /// The right that was missing, where that is why.
     pub missing: Option<MissingRight>,
-    /// Whether the API server refused a write because it does not fit its kind.
+    /// True if the API server refused a write because it does not fit its kind.
     pub unfit: bool,
 }
 
@@ -149,7 +149,7 @@ pub struct Fault {
     pub condition: Option<(&'static str, &'static str)>,
     pub diagnostic: Option<Box<Diagnostic>>,
     pub retry: bool,
-    /// What went wrong after it.
+    /// The error after it.
     pub also: Option<anyhow::Error>,
     /// Where it happened.
     pub stage: Stage,
@@ -226,7 +226,7 @@ pub fn chain(error: &anyhow::Error) -> Vec<String> {
     error.chain().map(ToString::to_string).collect()
 }
 
-/// What changed in the status, with paths from the object's root.
+/// The changes in the status, with paths from the object's root.
 pub fn status_changes(before: &Value, after: Option<&Value>) -> Vec<Change> {
     let wrap = |status: &Value| if status.is_null() { json!({}) } else { json!({"status": status}) };
     diff(&wrap(before), &wrap(after.unwrap_or(&Value::Null)))

@@ -59,7 +59,7 @@ pub async fn until_gone(api: &Api, at: &At<'_>, limits: Limits<'_>, what: &str) 
     until(api, at, limits, what, |object| object.is_none().then_some(Ok(()))).await
 }
 
-/// Whether an object carries a condition with status True; its reason and message.
+/// The condition with status True that an object carries, if any; its reason and message.
 pub(crate) fn condition(object: &Value, kind: &str) -> Option<String> {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array)?;
     let text = |condition: &Value, field: &str| {

@@ -1,3 +1,7 @@
+//! The problem: one save is many events. Editors rename, truncate and write in pieces, git replaces a hundred
+//! files under a lock, and a kernel may drop events. A load that comes too early reads half a file; one that
+//! waits too long is felt by the user.
+//!
 //! Listens to the file system and says when it has come to rest. Reads no file and judges no change:
 //! `reload` compares contents. Survives how editors save: rename-save, chunked writes, delete and recreate.
 
@@ -36,8 +40,8 @@ pub struct Batch {
 const POLLED: Duration = Duration::from_secs(2);
 
 impl Batch {
-    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a save, such as
-    /// that of a copy that keeps its date, is not believed.
+    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a
+    /// save, such as that of a copy that keeps its date, is not believed.
     fn dated_by_its_files(self) -> Batch {
         let written = |path: &PathBuf| path.metadata().ok()?.modified().ok()?.elapsed().ok();
         let age = self.paths.iter().filter_map(written).min().filter(|age| *age <= POLLED);
@@ -57,7 +61,7 @@ pub struct Watcher {
     quiet: Duration,
     /// Folders of the set that are not there, and whose appearance nobody tells.
     absent: BTreeSet<PathBuf>,
-    /// Whether it polls rather than listens.
+    /// True if it polls rather than listens.
     pub polls: bool,
 }
 
@@ -94,7 +98,8 @@ impl Watcher {
         })
     }
 
-    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do not exist are left out; their parents tell when they appear.
+    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do
+    /// not exist are left out; their parents tell when they appear.
     ///
     /// # Errors
     /// The first folder the kernel refuses.
@@ -117,8 +122,8 @@ impl Watcher {
         Ok(true)
     }
 
-    /// What was read last is broken, or it is not. A text that is being typed is saved again soon: the saves that follow within
-    /// a moment wait for a pause.
+    /// The content that was read last is broken, or it is not. A text that is being typed is saved again
+    /// soon: the saves that follow within a moment wait for a pause.
     pub fn is_broken(&self, broken: bool) {
         self.pending.lock().is_broken(broken);
     }

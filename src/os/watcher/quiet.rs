@@ -53,7 +53,7 @@ impl Quiet {
         self.last_done = Some(now);
     }
 
-    /// Whether the last burst has brought something that is broken.
+    /// Notes that the last burst has brought something that is broken, or not.
     pub(super) fn is_broken(&mut self, broken: bool) {
         self.broken = self.before.filter(|_| broken);
     }
@@ -61,7 +61,8 @@ impl Quiet {
     /// When the burst will be over if nothing else happens; `None` while there is no burst.
     pub(super) fn due(&self, quiet: Duration) -> Option<Instant> {
         let last = self.last_event?;
-        // A write that is not closed yet gets more time, so that a file written in chunks is read once, whole.
+        // A write that is not closed yet gets more time, so that a file written in chunks is read once,
+        // whole.
         let unfinished = self.last_done.is_none_or(|done| done < last);
         let short = last + if unfinished { quiet.max(UNFINISHED) } else { quiet };
         let first = self.first_event.unwrap_or(last);

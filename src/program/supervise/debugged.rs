@@ -5,7 +5,7 @@ use crate::debugger;
 use opdev_event::Level;
 
 impl Life {
-    /// Whether a debugger that is wanted can start: a build takes long, and would be for nothing.
+    /// Returns true if a debugger that is wanted can start: a build takes long, and would be for nothing.
     pub(super) async fn debugger_can_start(&mut self) -> bool {
         let plan = &self.builder.plan;
         let wanted = plan.debug.clone().filter(|_| plan.main_package().is_some() && self.running.is_none());

@@ -76,8 +76,8 @@ impl Life {
         }
     }
 
-    /// The variables that are set for the program. The project's own count more than those of its Deployment, but for the
-    /// cluster.
+    /// The variables that are set for the program. The project's own count more than those of its Deployment,
+    /// but for the cluster.
     fn environment(&self, environment: &Environment) -> BTreeMap<String, String> {
         let given = if self.rung.is_some() { &environment.traced } else { &environment.plain };
         let mut env = given.clone();

@@ -1,4 +1,4 @@
-//! What the supervisor tells of a program and of its builds.
+//! Events of the supervisor about a program and its builds.
 
 use super::{Life, Running};
 use crate::connections;
@@ -12,20 +12,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What to do about a program that does not call.
+/// The hint about a program that does not call.
 const TAKES_NO_NOTICE: &str = "KUBECONFIG leads the program to the cluster, and it seems to take no notice: let it load that \
     file (ctrl.GetConfig, clientcmd's default rules), without a path in its code, a --kubeconfig of its own or the \
     configuration of a pod. If it calls later on purpose, all is well";
 
 impl Life {
-    /// Until when a program that starts now should have called, and how many calls there are before. One that is under a
-    /// debugger may stand still.
+    /// Until when a program that starts now should have called, and how many calls there are before. One that
+    /// is under a debugger may stand still.
     pub(super) fn first_call_by(&self, is_debugged: bool) -> Option<(Instant, u64)> {
         let calls = self.input.calls.as_ref().filter(|_| !is_debugged)?;
         Some((Instant::now() + self.input.limits.first_call, calls.load(Ordering::Relaxed)))
     }
 
-    /// A program that never calls has another kubeconfig than the one it was given: nothing it does would be seen.
+    /// A program that never calls has another kubeconfig than the one it was given: nothing it does would be
+    /// seen.
     pub(super) async fn tell_silent(&mut self) {
         let Some(Running { silent, child, .. }) = &mut self.running else { return };
         let (Some((_, before)), Some(calls)) = (silent.take(), &self.input.calls) else { return };

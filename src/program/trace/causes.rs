@@ -1,4 +1,4 @@
-//! What led to a reconcile, in the words that all reconciles share.
+//! Causes of a reconcile, in the words that all reconciles share.
 
 use super::Attribution;
 use opdev_event::reconcile::object_change::{changed_fields, last_writer};

@@ -1,5 +1,5 @@
-//! What a reconcile of a process proves, for findings: each write by object and path with hashes of its values, each
-//! refusal with the field that the server named. Pure.
+//! Evidence of a reconcile of a process, for findings: each write by object and path with hashes of its
+//! values, each refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ const FIELDS: usize = 24;
 /// The longest value that is shown.
 const SHORT: usize = 48;
 
-/// What is known beside a call and what it stored.
+/// Facts beside a call and the object it stored.
 pub(super) struct Beside<'a> {
     /// The object of the reconcile, where there is one.
     pub(super) primary: Option<&'a Value>,
@@ -161,8 +161,8 @@ pub(super) fn evidence(
     }
 }
 
-/// Writes with short texts of the values that are shown, without secrets: a program may copy one into any object. A text is
-/// cut only once it is masked, for half of a secret is not found.
+/// Writes with short texts of the values that are shown, without secrets: a program may copy one into any
+/// object. A text is cut only once it is masked, for half of a secret is not found.
 pub(super) fn masked(mut writes: Vec<WriteFact>, secrets: &[String]) -> Vec<WriteFact> {
     for field in writes.iter_mut().flat_map(|write| &mut write.fields) {
         let (old, new) = &field.shown;
@@ -290,7 +290,7 @@ fn fields(
     changes.iter().map(one).collect()
 }
 
-/// Who else had written a field.
+/// The other manager that had written a field.
 fn other(old: &Value, path: &Path, manager: &str) -> String {
     managers_of(old, path, manager).into_iter().next().unwrap_or_default()
 }
@@ -316,8 +316,8 @@ fn steady(path: &Path) -> String {
     text
 }
 
-/// How many items or parts there are, where only their order differs: those of a list, lines of a text, or what a comma
-/// separates.
+/// How many items or parts there are, where only their order differs: those of a list, lines of a text, or
+/// what a comma separates.
 fn reordered(change: &Change) -> Option<u32> {
     if let Some(items) = change.reordered() {
         return u32::try_from(items).ok();
@@ -385,7 +385,8 @@ fn managers(object: &Value) -> Vec<String> {
     entries.iter().filter_map(|entry| entry["manager"].as_str()).map(str::to_owned).collect()
 }
 
-/// Whether a label or an annotation of an object leads to another one, or the spec of that one names it.
+/// Returns true if a label or an annotation of an object leads to another one, or the spec of that one names
+/// it.
 fn tied(object: &Value, primary: &Value) -> bool {
     let (name, uid) = (meta::name(primary).unwrap_or_default(), meta::uid(primary).unwrap_or_default());
     let leads = |field: &str| {
@@ -407,7 +408,7 @@ fn says(value: &Value, text: &str) -> bool {
     }
 }
 
-/// Whether a spec asks for something to outlive its object.
+/// Returns true if a spec asks for something to outlive its object.
 fn keeps(value: &Value) -> bool {
     let stays = |text: &str| ["retain", "orphan", "keep"].iter().any(|word| text.eq_ignore_ascii_case(word));
     match value {
@@ -489,7 +490,8 @@ fn lost(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -> 
     part(sent, "status").into_iter().find(differs).map(|(path, _)| path.to_string()).unwrap_or_default()
 }
 
-/// What was sent to `/status` and is no status. Defaults that a program puts into its copy are no loss.
+/// Fields that were sent to `/status` and are no status. Defaults that a program puts into its copy are no
+/// loss.
 fn beside_status(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -> String {
     let Some(old) = &write.old else { return String::new() };
     if call.method != "PUT" || subresource != "status" || !is_custom(&write.object.gvk.group) {
@@ -522,7 +524,7 @@ fn pruned(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -
     part(sent, root).into_iter().find(gone).map(|(path, _)| path.to_string()).unwrap_or_default()
 }
 
-/// Whether a group is not Kubernetes' own.
+/// Returns true if a group is not Kubernetes' own.
 fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }

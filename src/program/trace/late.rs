@@ -8,8 +8,8 @@ use opdev_findings::facts::observed::ObservedCall;
 use std::sync::Arc;
 
 impl Attribution {
-    /// The program says of which reconcile an Event is whose call was given to that reconcile by a guess. One that has ended is
-    /// told again.
+    /// The program says of which reconcile an Event is whose call was given to that reconcile by a guess. One
+    /// that has ended is told again.
     pub(super) fn confirm(&mut self, id: &str, call: &EventCall) -> Vec<Event> {
         if let Some(open) = self.open.get_mut(id) {
             open.confirm(call);

@@ -1,6 +1,10 @@
-//! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what led to it, what
-//! it changed. Pure: what was seen goes in, events come out. A call must go in before the end of its reconcile does; that it
-//! may go in before the beginning does no harm.
+//! The problem: three streams tell of one reconcile (calls over HTTP, events of watches, records over a
+//! socket), each with its own delay, and the end of a reconcile may arrive before its last call. Everything
+//! must be told once, in its reconcile, whatever the order.
+//!
+//! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what
+//! led to it, what it changed. Pure: what was seen goes in, events come out. A call must go in before the end
+//! of its reconcile does; that it may go in before the beginning does no harm.
 
 mod causes;
 mod event_call;
@@ -49,7 +53,7 @@ const BESIDE: usize = 256;
 /// Secrets that are looked for in texts.
 const SECRETS: usize = 2_000;
 
-/// What is known of a process, and what becomes events of it.
+/// The facts about a process, and the events that they become.
 #[derive(Debug)]
 pub struct Attribution {
     numbers: ReconcileNumbers,
@@ -57,7 +61,7 @@ pub struct Attribution {
     open: HashMap<String, Open>,
     ended: VecDeque<(String, Arc<Reconcile>)>,
     versions: Versions,
-    /// Which reconcile wrote which version.
+    /// The reconcile that wrote each version.
     written: HashMap<(ObjectKey, String), u64>,
     written_order: VecDeque<(ObjectKey, String)>,
     /// Kinds by group and plural, learned from what was read and written.
@@ -74,7 +78,7 @@ pub struct Attribution {
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
     /// Calls of reconciles that never began.
     unknown: u64,
-    /// What is guessed of a program that tells nothing.
+    /// Guesses about a program that tells nothing.
     wire: Wire,
     /// Events since the reconcile before that belong to none.
     beside: Vec<WriteFact>,
@@ -105,9 +109,9 @@ impl Attribution {
         }
     }
 
-    /// A process is about to start, because these files were saved; `sources` is the number of what is served then.
-    /// Reconciles of the one before that never ended are forgotten. Until the program tells of its controllers, its reconciles
-    /// are guessed.
+    /// A process is about to start, because these files were saved; `sources` is the number of what is served
+    /// then. Reconciles of the one before that never ended are forgotten. Until the program tells of its
+    /// controllers, its reconciles are guessed.
     pub fn starting(&mut self, files: Vec<String>, sources: u64, at: Timestamp) {
         self.wire.starting(at);
         self.files = files;
@@ -185,7 +189,7 @@ impl Attribution {
                 &format!(
                     "the operator told more than there was room for: {records} records of its trace are lost"
                 ),
-                "passes of this moment may lack causes, reads or their end",
+                "reconciles of this moment may lack causes, reads or their end",
             )],
             Record::Unreadable { line, why } => vec![notice(
                 traced.at,
@@ -382,7 +386,7 @@ impl Attribution {
         })
     }
 
-    /// What a call has changed, and from what.
+    /// The change that a call has made, and the object before.
     fn write_of(&mut self, call: &ObservedCall) -> Option<Write> {
         if !call.stores() || !(200..300).contains(&call.status) {
             return None;
@@ -397,8 +401,8 @@ impl Attribution {
         let sent = call.sent.as_ref().and_then(resource_version).and_then(|rv| self.versions.at(&key, rv));
         let old =
             if call.verb() == "create" { None } else { sent.or_else(|| self.versions.before(&key, &rv)) };
-        // The resourceVersion is one that was there before the call: nothing was stored. The event of a real write may
-        // have been seen already, but not before the call came.
+        // The resourceVersion is one that was there before the call: nothing was stored. The event of a real
+        // write may have been seen already, but not before the call came.
         let unchanged = call.verb() != "create"
             && (call.sent.as_ref().and_then(resource_version) == Some(&rv)
                 || self.versions.seen_before(&key, &rv, call.at));
@@ -440,7 +444,8 @@ impl Attribution {
         })
     }
 
-    /// The reconcile that a call without an id most likely belongs to: the only one that is under way for its object.
+    /// The reconcile that a call without an id most likely belongs to: the only one that is under way for its
+    /// object.
     fn guess(&self, call: &ObservedCall, write: Option<&Write>) -> Option<String> {
         if !call.writes() || self.open.is_empty() {
             return None;
@@ -505,7 +510,7 @@ impl Attribution {
             "MODIFIED" => self.versions.keep(&key, &known, event.at),
             _ => return,
         }
-        // What was there already has led to nothing.
+        // An object that was there already has led to nothing.
         if !is_listed {
             self.guess_cause(event);
         }

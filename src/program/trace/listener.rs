@@ -1,5 +1,6 @@
-//! The socket on which traced processes tell what they do, one JSON object a line. Whoever else writes to it, or
-//! writes nonsense, is told of once and does no harm: lines are bounded, and so is the channel behind them.
+//! The socket on which traced processes tell what they do, one JSON object a line. Whoever else writes to it,
+//! or writes nonsense, is told of once and does no harm: lines are bounded, and so is the channel behind
+//! them.
 
 use jiff::Timestamp;
 use opdev_findings::facts::record::{Hello, ReconcileNow, Record, Traced};
@@ -13,7 +14,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// Records that wait for the consumer. A process whose records find no room waits with writing and drops its own.
+/// Records that wait for the consumer. A process whose records find no room waits with writing and drops its
+/// own.
 const ROOM: usize = 8192;
 /// Bytes of a line; a longer one is nonsense.
 const LONGEST: u64 = 1 << 20;
@@ -65,8 +67,9 @@ pub fn socket_path(folder: &Path) -> PathBuf {
 }
 
 impl Listener {
-    /// Listens on a socket that only this user can reach; a file that is left of an earlier one is replaced. Needs
-    /// a tokio runtime. Every record comes out of the receiver in the order in which its process wrote it.
+    /// Listens on a socket that only this user can reach; a file that is left of an earlier one is replaced.
+    /// Needs a tokio runtime. Every record comes out of the receiver in the order in which its process wrote
+    /// it.
     ///
     /// # Errors
     /// Where the socket cannot be made: its folder is missing, or its path is longer than sockets allow.
@@ -86,7 +89,7 @@ impl Listener {
         Ok((Listener { path: socket.to_owned(), processes, tells, accepting }, receiver))
     }
 
-    /// Whether a process has said that it tells of its reconciles.
+    /// Tells whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.tells.clone()
     }
@@ -96,8 +99,8 @@ impl Listener {
         &self.path
     }
 
-    /// Asks the processes to put an object into the queue of its controller now. Says whether a process was there
-    /// that could be asked; that it has the controller shows in the cause of the next reconcile.
+    /// Asks the processes to put an object into the queue of its controller now. Says whether a process was
+    /// there that could be asked; that it has the controller shows in the cause of the next reconcile.
     pub fn reconcile(&self, wish: &ReconcileNow) -> bool {
         let Ok(mut line) = serde_json::to_string(wish) else { return false };
         line.push('\n');

@@ -1,6 +1,6 @@
-//! Lines that a process both prints and tells: each is shown once. Whichever of the two comes first, the told one is
-//! shown, for it belongs to its reconcile. The printed one is left out only while the process is connected and tells; what
-//! its connection did not tell to its end is shown as it was printed.
+//! Lines that a process both prints and tells: each is shown once. Whichever of the two comes first, the told
+//! one is shown, for it belongs to its reconcile. The printed one is left out only while the process is
+//! connected and tells; what its connection did not tell to its end is shown as it was printed.
 
 use opdev_event::LogLine;
 use opdev_findings::facts::record::{LineName, PrintedLine};
@@ -26,7 +26,8 @@ impl Printed {
         self.connected.insert(connection, pid);
     }
 
-    /// A connection has ended: what was to come over it does not come any more, and is shown as it was printed.
+    /// A connection has ended: what was to come over it does not come any more, and is shown as it was
+    /// printed.
     pub(super) fn closed(&mut self, connection: u64) -> Vec<LogLine> {
         let Some(pid) = self.connected.remove(&connection) else { return Vec::new() };
         let all = std::mem::take(&mut self.waiting).into_iter();

@@ -1,5 +1,5 @@
-//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a reconcile that
-//! has ended and what is known of earlier ones go in, findings come out.
+//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a
+//! reconcile that has ended and what is known of earlier ones go in, findings come out.
 
 use super::surplus_left;
 use super::surplus_left::surplus;
@@ -26,7 +26,7 @@ const FIELDS: usize = 5_000;
 /// Names that a message lists.
 const NAMES: usize = 3;
 
-/// What is known of earlier reconciles.
+/// The known facts about earlier reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     failed: HashMap<(String, ObjectKey), u32>,
@@ -54,7 +54,7 @@ struct Streak {
     told: bool,
 }
 
-/// Who wrote what into a field.
+/// One write of a field: by whom, and which value.
 #[derive(Debug)]
 struct FieldWrite {
     controller: String,
@@ -97,14 +97,14 @@ impl Memory {
     }
 }
 
-/// What is known beside the reconcile.
+/// Facts beside the reconcile.
 pub(crate) struct Known<'a> {
     pub(crate) versions: &'a Versions,
-    /// Which reconcile wrote which version.
+    /// The reconcile that wrote each version.
     pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
 }
 
-/// What is wrong with a reconcile that has ended.
+/// The error of a reconcile that has ended.
 pub(crate) fn findings(
     open: &Open,
     reconcile: &Reconcile,
@@ -138,13 +138,13 @@ fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
         return None;
     }
     let what = if last.deleted && read.error.is_empty() {
-        format!("the cache still had {object}, which pass #{} had deleted", last.reconcile)
+        format!("the cache still had {object}, which reconcile #{} had deleted", last.reconcile)
     } else if last.created && read.error == "NotFound" {
-        format!("the cache did not have {object} yet, which pass #{} had created", last.reconcile)
+        format!("the cache did not have {object} yet, which reconcile #{} had created", last.reconcile)
     } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
         let (had, wrote) = (&read.object.rv, &last.rv);
         format!(
-            "the cache had {object} at {had}, older than {wrote}, which pass #{} had written",
+            "the cache had {object} at resourceVersion {had}, older than {wrote}, which reconcile #{} had written",
             last.reconcile
         )
     } else {
@@ -203,7 +203,7 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
     let reconciles: Vec<u64> = behind.iter().map(|(_, last)| last.reconcile).collect();
     let newest = reconciles.iter().max().copied().unwrap_or(last.reconcile);
     let message = format!(
-        "the cache listed {} {}; it was behind what pass #{newest} had written: {names}",
+        "the cache listed {} {}; it was behind what reconcile #{newest} had written: {names}",
         read.count,
         if read.count == 1 { of.kind.clone() } else { format!("{}s", of.kind) },
     );
@@ -216,7 +216,8 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
     Some(stale(message, object, newest))
 }
 
-/// Whether an object has the labels of a selector that only asks for equal ones; others are not judged.
+/// Returns true if an object has the labels of a selector that only asks for equal ones; others are not
+/// judged.
 fn selected(object: &Value, selector: &str) -> bool {
     selector.split(',').filter(|term| !term.is_empty()).all(|term| match term.split_once('=') {
         Some((key, value)) if !key.ends_with('!') => {
@@ -342,7 +343,7 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<ReadFinding> {
     let reconcile = known.written.get(&(key, newer)).copied();
     let by = new.as_ref().and_then(|new| last_writer(old.as_deref(), new, false));
     let who = match (reconcile, by) {
-        (Some(reconcile), _) => format!("the operator itself, in pass #{reconcile}"),
+        (Some(reconcile), _) => format!("the operator itself, in reconcile #{reconcile}"),
         (None, Some(by)) => by,
         (None, None) => "somebody".to_owned(),
     };
@@ -375,7 +376,7 @@ fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<R
     Some(ReadFinding {
         kind: FindingKind::HotLoop,
         message: format!(
-            "{} passes in {:.1} s were caused by nothing but the operator's own writes, this one by pass #{cause}, and \
+            "{} reconciles in {:.1} s were caused by nothing but the operator's own writes, this one by reconcile #{cause}, and \
              each wrote again",
             streak.reconciles,
             took.as_secs_f64(),

@@ -33,9 +33,9 @@ pub(crate) struct Open {
     pub(crate) reads: Vec<CacheRead>,
     pub(crate) writes: Vec<Write>,
     pub(crate) calls: Vec<ObservedCall>,
-    /// What its writes prove.
+    /// The evidence of its writes.
     pub(super) facts: Vec<WriteFact>,
-    /// Whether more led to it than it tells.
+    /// True if more led to it than it tells.
     pub(super) more_causes: bool,
     /// The words of its panic, as its log has them.
     pub(super) panic: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Open {
     pub(super) level: TraceLevel,
 }
 
-/// What a call has stored.
+/// The object that a call has stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) object: ObjectRef,
@@ -100,7 +100,7 @@ impl Open {
         }
     }
 
-    /// The same, known in another way than by what the process tells.
+    /// This fact, known in another way than by what the process tells.
     pub(super) fn at_level(self, level: TraceLevel) -> Self {
         Open { level, ..self }
     }
@@ -163,7 +163,8 @@ impl Open {
         evidence::write_fact(call, write, &beside)
     }
 
-    /// The kind of the object where the controller does not say it: that of what the reconcile read under its name.
+    /// The kind of the object where the controller does not say it: that of what the reconcile read under its
+    /// name.
     fn kind_by_reads(&self, kinds: &HashMap<(String, String), Gvk>) -> Option<Gvk> {
         let namespace = self.object.namespace.as_deref().unwrap_or_default();
         let mut read = self.reads.iter().map(|read| &read.object);
@@ -237,8 +238,8 @@ impl Open {
         }
     }
 
-    /// What changed in the object's own status, and everything else that was written; masked. Whether a reconcile has changed
-    /// something is decided without what is only guessed to be its own.
+    /// The changes in the object's own status, and everything else that was written; masked. Whether a
+    /// reconcile has changed something is decided without what is only guessed to be its own.
     fn changes(&self, with_guessed: bool) -> (Vec<Change>, Vec<ObjectChange>) {
         let (mut status, mut objects) = (Vec::new(), Vec::new());
         let writes = self.writes.iter().filter(|write| with_guessed || !write.guessed);
@@ -283,7 +284,7 @@ fn change(object: &ObjectRef, action: Action, changes: Vec<Change>) -> ObjectCha
     ObjectChange { object: object.clone(), action, changes, taken_from: Vec::new() }
 }
 
-/// What differs; a list whose items changed places is one change.
+/// The differences; a list whose items changed places is one change.
 fn diff_with_order(old: &Value, new: &Value) -> Vec<Change> {
     let orders = reorderings(old, new);
     let within = |change: &Change| orders.iter().any(|order| change.path.starts_with(&order.path));
@@ -398,7 +399,7 @@ fn place_of_stack(stack: &str) -> Option<(Place, String)> {
     let (called, place) = own.or_else(|| frames.first())?;
     let place = place.split(" +0x").next().unwrap_or_default();
     let (file, line) = place.rsplit_once(':')?;
-    // What follows the name are addresses.
+    // Addresses follow the name.
     let called = called.rsplit_once('(').map_or(*called, |(name, _)| name);
     let called = called.rsplit('/').next().unwrap_or_default();
     Some((Place { file: file.to_owned(), line: line.parse().ok()?, column: 0 }, called.to_owned()))

@@ -1,6 +1,6 @@
-//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many reconciles share and whose
-//! goroutine sends it later: the goroutine tells nothing of the reconcile. The call of the recorder does, and where that is not
-//! known, the object that the Event is about.
+//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster
+//! that many reconciles share and whose goroutine sends it later: the goroutine tells nothing of the
+//! reconcile. The call of the recorder does, and where that is not known, the object that the Event is about.
 
 use super::event_call::EventCall;
 use super::place_of;
@@ -50,8 +50,8 @@ impl Recorders {
         *self = Recorders::default();
     }
 
-    /// The program says that a reconcile has recorded an Event. The id of that reconcile and the call, where the call came before
-    /// and was given to the same reconcile by a guess.
+    /// The program says that a reconcile has recorded an Event. The id of that reconcile and the call, where
+    /// the call came before and was given to the same reconcile by a guess.
     pub(super) fn told(&mut self, event: RecordedEvent) -> Option<(String, EventCall)> {
         let text = |text: &str| text.to_owned();
         let said = Said {
@@ -111,7 +111,8 @@ pub(super) fn is_of_event(call: &ObservedCall) -> bool {
     call.writes() && resource == "events" && matches!(group.as_str(), "" | "events.k8s.io")
 }
 
-/// The object, reason and message of an Event that is sent. A patch counts it up, and only the answer is the whole of it.
+/// The object, reason and message of an Event that is sent. A patch counts it up, and only the answer is the
+/// whole of it.
 fn said_by(call: &ObservedCall) -> Option<(Said, String)> {
     let about = |event: &Value| {
         let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;

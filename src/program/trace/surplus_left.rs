@@ -13,11 +13,11 @@ const WANTED: [&str; 2] = ["replicas", "size"];
 /// Objects of which it was told.
 const OBJECTS: usize = 5_000;
 
-/// What was told of an object: how many it wanted and how many there were.
+/// The last notice about an object: how many it wanted and how many there were.
 pub(crate) type Told = HashMap<ObjectKey, (u64, u64)>;
 
-/// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The status has to count the same
-/// children, for an operator may well make two pods for each replica.
+/// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The
+/// status has to count the same children, for an operator may well make two pods for each replica.
 pub(crate) fn surplus(
     open: &Open,
     reconcile: &Reconcile,
@@ -49,8 +49,8 @@ pub(crate) fn surplus(
     Some(ReadFinding {
         kind: FindingKind::SurplusLeft,
         message: format!(
-            "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the pass removed \
-             none and asks for no other pass"
+            "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the reconcile removed \
+             none and asks for no other reconcile"
         ),
         hint: "look at the condition under which it removes what is too many: it may stand where it is never reached"
             .to_owned(),
@@ -59,8 +59,8 @@ pub(crate) fn surplus(
     })
 }
 
-/// How many objects of a list belong to the object of the reconcile. None where that is not known of all, or one of them is about
-/// to go: whoever waits for it is at work.
+/// How many objects of a list belong to the object of the reconcile. None where that is not known of all, or
+/// one of them is about to go: whoever waits for it is at work.
 fn own_children(open: &Open, read: &CacheRead, versions: &Versions) -> Option<u64> {
     if read.verb != "list" || !read.error.is_empty() || read.count as usize > read.items.len() {
         return None;

@@ -1,4 +1,4 @@
-//! What was seen of the PodSet operator, in short, and what becomes of it.
+//! Observations of the PodSet operator, in short, and the reconciles that become of them.
 
 mod printed;
 
@@ -303,12 +303,12 @@ fn a_cache_that_is_behind_the_own_writes_is_told() {
         [
             (
                 FindingKind::StaleRead,
-                "the cache had PodSet default/demo at 11, older than 13, which pass #1 had written",
+                "the cache had PodSet default/demo at resourceVersion 11, older than 13, which reconcile #1 had written",
                 Some(1)
             ),
             (
                 FindingKind::StaleRead,
-                "the cache listed 0 Pods; it was behind what pass #1 had written: demo-x",
+                "the cache listed 0 Pods; it was behind what reconcile #1 had written: demo-x",
                 Some(1)
             ),
         ]
@@ -424,7 +424,7 @@ fn children_that_are_too_many_and_are_left_are_told_once() {
     let all = [("a", "11"), ("b", "12"), ("c", "13")];
     assert_eq!(reconcile(set("20", 3, 3), "fits", &all, false), []);
     let told = "3 Pods of its own are there (.status.availableReplicas) where .spec.replicas asks for 1; the pass removed none \
-                and asks for no other pass";
+                and asks for no other reconcile";
     assert_eq!(
         reconcile(set("21", 1, 3), "left", &all, false),
         [(FindingKind::SurplusLeft, told.to_owned())]

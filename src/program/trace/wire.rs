@@ -1,6 +1,7 @@
-//! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its watches. Calls about one
-//! custom resource, or about what belongs to it, are one reconcile as long as they follow each other closely and none of the
-//! writes is made twice. What was seen of the object since its reconcile before is taken for the cause.
+//! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its
+//! watches. Calls about one custom resource, or about what belongs to it, are one reconcile as long as they
+//! follow each other closely and none of the writes is made twice. What was seen of the object since its
+//! reconcile before is taken for the cause.
 
 use super::Attribution;
 use crate::reconcile::{Open, Write};
@@ -19,7 +20,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing but think.
+/// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing
+/// but think.
 const GAP: SignedDuration = SignedDuration::from_millis(50);
 /// Lines about an object that come so soon after its reconcile are the reconcile's.
 const AFTER: Duration = Duration::from_millis(200);
@@ -49,7 +51,8 @@ pub(super) struct Wire {
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
     /// Objects that had a reconcile since the start.
     known: HashSet<ObjectKey>,
-    /// Why objects are reconciled, as lines said before their reconcile began: when, what the line calls the object, and why.
+    /// Why objects are reconciled, as lines said before their reconcile began: when, what the line calls the
+    /// object, and why.
     reasons: VecDeque<(Timestamp, String, String)>,
 }
 
@@ -81,7 +84,7 @@ impl Wire {
     }
 }
 
-/// Whether a group is not Kubernetes' own: such kinds are what operators are for.
+/// Returns true if a group is not Kubernetes' own: such kinds are what operators are for.
 fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
@@ -114,13 +117,13 @@ impl Attribution {
             return;
         };
         let (Some(gvk), place) = (Gvk::of(object), place_of(&call.path)) else { return };
-        // Of a subresource it is another kind.
+        // A subresource has another kind.
         if gvk.group == place.0 {
             self.kinds.entry(place).or_insert(gvk);
         }
     }
 
-    /// The same of an object whose metadata alone is watched.
+    /// Guesses a cause from an event of a watch that has only the metadata of objects.
     pub(super) fn guess_cause_of_metadata(&mut self, event: &ObservedEvent) {
         let Some(gvk) = self.kinds.get(&place_of(&event.path)) else { return };
         let mut event = event.clone();
@@ -175,8 +178,8 @@ impl Attribution {
         }
     }
 
-    /// Takes in a line about an object; the answer is the reconcile that it belongs to: the one that is under way, or the one that
-    /// has just ended.
+    /// Takes in a line about an object; the answer is the reconcile that it belongs to: the one that is under
+    /// way, or the one that has just ended.
     pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
         if !self.wire.is_on() {
             return self.reconcile_of_line(about);
@@ -195,7 +198,8 @@ impl Attribution {
         self.ended_before(about)
     }
 
-    /// The same of a program that tells of its reconciles, but not of its lines: the only reconcile of the object that is under way.
+    /// The reconcile that a line belongs to, for a program that tells of its reconciles but not of its lines:
+    /// the only one of the object that is under way.
     fn reconcile_of_line(&self, about: &ObjectLine) -> Option<u64> {
         let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
         match (open.next(), open.next()) {
@@ -313,7 +317,7 @@ impl Attribution {
         last
     }
 
-    /// Whether a cause is a write of a reconcile.
+    /// Returns true if a cause is a write of a reconcile.
     fn is_own(&self, cause: &TraceCause) -> bool {
         let written = |object: &TraceObject| {
             (opdev_findings::facts::record_fields::reference(object).key(), object.rv.clone())
@@ -389,7 +393,7 @@ impl Attribution {
     }
 }
 
-/// Whether a line names an object so.
+/// Returns true if a line names an object so.
 fn is_called(key: &ObjectKey, text: &str) -> bool {
     let namespace = key.namespace.as_deref().unwrap_or_default();
     let plain = match namespace {

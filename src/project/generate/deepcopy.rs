@@ -1,5 +1,5 @@
-//! The `zz_generated.deepcopy.go` files of a project: made by `opdev_types::go`, placed where the project's call of
-//! controller-gen places them. Writes only where `refresh` is called; runs no Go.
+//! The `zz_generated.deepcopy.go` files of a project: made by `opdev_types::go`, placed where the project's
+//! call of controller-gen places them. Writes only where `refresh` is called; runs no Go.
 
 use super::manifests::{self, Asked, Made, Target};
 use anyhow::{Context as _, Result, bail};
@@ -46,8 +46,8 @@ impl DeepCopies {
         DeepCopies { root: root.to_owned(), disk: Disk::new(root), generator: Generator::new() }
     }
 
-    /// The files as they should be, with nothing written. A package that cannot be read is among the broken ones, and
-    /// its file is not among the files.
+    /// The files as they should be, with nothing written. A package that cannot be read is among the broken
+    /// ones, and its file is not among the files.
     ///
     /// # Errors
     /// Where a header cannot be read.
@@ -91,8 +91,8 @@ impl DeepCopies {
         Ok(made)
     }
 
-    /// Makes the files and writes those whose text changes: for a saved type file, before the build. Gives what was
-    /// made, and the paths of the files that were written.
+    /// Makes the files and writes those whose text changes: for a saved type file, before the build. Gives
+    /// what was made, and the paths of the files that were written.
     ///
     /// # Errors
     /// Where a header cannot be read or a file cannot be written.
@@ -102,8 +102,8 @@ impl DeepCopies {
         Ok((made, written))
     }
 
-    /// Asks if the copy methods of a package are another generator's: it has written them, or its markers alone ask for them in
-    /// a project that does not call controller-gen for copy methods.
+    /// Asks if the copy methods of a package are another generator's: it has written them, or its markers
+    /// alone ask for them in a project that does not call controller-gen for copy methods.
     fn is_of_deepcopy_gen(&self, dir: &str, is_called: bool) -> bool {
         let folder = self.root.join(dir);
         if let Some(text) = small_text(&folder.join(DEEP_COPY_FILE)) {

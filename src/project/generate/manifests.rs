@@ -1,5 +1,6 @@
-//! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their places, and how they differ from
-//! what is committed. Writes only where `write` is called; runs no Go.
+//! Manifests that controller-gen would write for a project: CRDs, roles and webhook configurations, as files
+//! with their places, and how they differ from what is committed. Writes only where `write` is called; runs
+//! no Go.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
@@ -51,7 +52,7 @@ pub struct Asked {
 pub struct Target {
     /// Where it belongs; `None` where it goes to standard output.
     pub path: Option<PathBuf>,
-    /// Whether the user named its folder, and not the project.
+    /// True if the user named its folder, and not the project.
     pub chosen: bool,
     /// Its name and text.
     pub artifact: Artifact,
@@ -73,7 +74,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Whether something is wrong that has to be put right.
+    /// Returns true if something is wrong that has to be put right.
     pub fn failed(&self) -> bool {
         self.errors().next().is_some()
     }
@@ -84,7 +85,7 @@ impl Made {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// What is wrong.
+    /// The error.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &opdev_event::Diagnostic> {
         self.diagnostics.iter().filter(|one| one.severity == opdev_event::Severity::Error)
     }
@@ -121,8 +122,8 @@ impl<'a> Run<'a> {
         Run { root, asked, settings, profile, disk, made }
     }
 
-    /// The project's calls of one generator; the one that kubebuilder scaffolds where it has none and the user names
-    /// flags or packages.
+    /// The project's calls of one generator; the one that kubebuilder scaffolds where it has none and the
+    /// user names flags or packages.
     fn calls(&self, of: impl Fn(&Invocation) -> bool, flags: bool) -> Vec<Invocation> {
         let mut calls: Vec<Invocation> =
             self.settings.invocations.iter().filter(|call| of(call)).cloned().collect();
@@ -379,7 +380,8 @@ pub fn webhooks_of_markers(root: &Path, asked: &Asked) -> Result<(Made, Vec<Valu
     Ok((run.made, all))
 }
 
-/// Whether a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its line.
+/// Returns true if a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its
+/// line.
 fn is_of(disk: &Disk, found: &Diagnostic, generator: &str) -> bool {
     let on_line = |place: &Place| {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;

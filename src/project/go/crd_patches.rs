@@ -1,5 +1,6 @@
-//! The CRDs of Go types as the project deploys them: with the patches of `config/crd/kustomization.yaml`, and, where the
-//! Makefile changes the generated files afterwards, as the committed files have them. Reads files; writes and runs nothing.
+//! The CRDs of Go types as the project deploys them: with the patches of `config/crd/kustomization.yaml`,
+//! and, where the Makefile changes the generated files afterwards, as the committed files have them. Reads
+//! files; writes and runs nothing.
 
 use crate::program::kustomization::Overlaid;
 use opdev_kustomize::NAMES;
@@ -119,7 +120,8 @@ fn edited_by(root: &Path) -> Option<String> {
     })
 }
 
-/// Puts the patches of the kustomization in. How a webhook converts is left out: the program is reached in another way here.
+/// Puts the patches of the kustomization in. How a webhook converts is left out: the program is reached in
+/// another way here.
 fn patch(root: &Path, files: &Overlaid, made: &mut [Made]) -> Option<Diagnostic> {
     let folder = root.join(FOLDER);
     let text = NAMES.iter().find_map(|name| small_text(&folder.join(name)))?;

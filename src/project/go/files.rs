@@ -1,6 +1,6 @@
-//! The Go type files of a project on disk: where its root is, what its Makefile says of controller-gen, which folders
-//! hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only below the root, in
-//! folders that `replace` names and in the module cache.
+//! The Go type files of a project on disk: where its root is, what its Makefile says of controller-gen, which
+//! folders hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only
+//! below the root, in folders that `replace` names and in the module cache.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_os::read;
@@ -60,7 +60,8 @@ pub fn root(folder: Option<&Path>, from: &Path) -> Result<PathBuf> {
     )
 }
 
-/// What the project says of controller-gen. Without a call of it in a Makefile, the usual folders of types are taken.
+/// What the project says of controller-gen. Without a call of it in a Makefile, the usual folders of types
+/// are taken.
 pub fn settings(root: &Path, year: &str) -> Settings {
     let makefiles = makefiles(root);
     let go_mod = go_mod(root);
@@ -101,8 +102,8 @@ pub fn settings(root: &Path, year: &str) -> Settings {
     settings
 }
 
-/// The nearest `go.mod` at the root or above it, by its path from the root, and its text: an operator is often one
-/// folder of a larger module.
+/// The nearest `go.mod` at the root or above it, by its path from the root, and its text: an operator is
+/// often one folder of a larger module.
 fn go_mod(root: &Path) -> Option<(String, String)> {
     let whole = root.canonicalize().ok()?;
     let mut paths = (0..whole.ancestors().count()).map(|up| format!("{}go.mod", "../".repeat(up)));
@@ -151,8 +152,8 @@ pub fn packages(root: &Path, folder: &str, patterns: &[String], wanted: Wanted) 
     found.iter().map(shown).collect()
 }
 
-/// The folder that an import path means, with its `/...` where it has one: of the project's own module, or of one that
-/// `go.mod` requires. `None` where the pattern is no import path.
+/// The folder that an import path means, with its `/...` where it has one: of the project's own module, or of
+/// one that `go.mod` requires. `None` where the pattern is no import path.
 fn by_import_path(root: &Path, folder: &str, pattern: &str) -> Option<String> {
     let (path, deep) = match pattern.strip_suffix("/...") {
         Some(path) => (path, "/..."),
@@ -274,7 +275,8 @@ fn files_below(root: &Path, folder: &Path, depth: usize, endings: &[&str], found
     }
 }
 
-/// A call whose output only a shell can name, such as a folder for scratch, writes where generated CRDs stand.
+/// A call whose output only a shell can name, such as a folder for scratch, writes where generated CRDs
+/// stand.
 fn place_outputs(root: &Path, settings: &mut Settings) {
     let generated = |folder: &&str| {
         let paths = read::paths(root.join(folder)).into_iter();
@@ -328,7 +330,8 @@ pub fn module_cache() -> Option<PathBuf> {
         .filter(|folder| folder.is_dir())
 }
 
-/// The Go installation of this machine: `GOROOT`, that of `go` on the path, or where it is installed most often.
+/// The Go installation of this machine: `GOROOT`, that of `go` on the path, or where it is installed most
+/// often.
 pub fn go_root() -> Option<PathBuf> {
     let set = std::env::var_os("GOROOT").filter(|value| !value.is_empty()).map(PathBuf::from);
     let on_path = || {
@@ -403,7 +406,8 @@ mod tests {
         folder
     }
 
-    /// As in a repository with many operators: the module lies above, and its packages are beside the project.
+    /// As in a repository with many operators: the module lies above, and its packages are beside the
+    /// project.
     #[test]
     fn a_module_above_the_project_is_read() {
         let folder = project(&[

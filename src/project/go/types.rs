@@ -1,5 +1,6 @@
-//! The project's Go types as CRDs: which packages, with which flags and after which release of controller-gen, is read
-//! from the project (`files`); the generator keeps what it parsed. Runs only where a saved file may matter.
+//! The project's Go types as CRDs: which packages, with which flags and after which release of
+//! controller-gen, is read from the project (`files`); the generator keeps what it parsed. Runs only where a
+//! saved file may matter.
 
 use super::crd_patches::Patches;
 use super::files;
@@ -54,8 +55,8 @@ impl GoTypes {
         self.types.clone()
     }
 
-    /// The folders with kinds: those that the project's calls of controller-gen mean, as far as they lie in the folders
-    /// of types; else these folders themselves.
+    /// The folders with kinds: those that the project's calls of controller-gen mean, as far as they lie in
+    /// the folders of types; else these folders themselves.
     fn find(&self, project: &Project) -> Vec<String> {
         let root = &project.root;
         if let Some(paths) = &project.settings.types {

@@ -1,5 +1,5 @@
-//! What program a project has: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and Makefile.
-//! Reads files and runs nothing: whether the project's program may be started is asked for later.
+//! The program of a project: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and
+//! Makefile. Reads files and runs nothing: whether the project's program may be started is asked for later.
 
 use super::files;
 use super::settings::{Build, KUBECONFIG, Plan, STOP_AFTER, Settings, usual_globs};
@@ -11,7 +11,8 @@ use opdev_types::pin::{self, RecipeCommand, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// Looks for a program. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is a `watches.yaml`.
+/// Looks for a program. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is a
+/// `watches.yaml`.
 ///
 /// # Errors
 /// Where the settings contradict each other, or several programs could be meant.
@@ -92,7 +93,7 @@ fn other_kubeconfig(command: &[String]) -> Option<&str> {
     })
 }
 
-/// Whether a flag names a kubeconfig, as controller-runtime's own does.
+/// Returns true if a flag names a kubeconfig, as controller-runtime's own does.
 fn is_kubeconfig(name: &str) -> bool {
     matches!(name, "--kubeconfig" | "-kubeconfig")
 }
@@ -111,7 +112,7 @@ fn without_kubeconfig(arguments: &[String]) -> Vec<String> {
     kept
 }
 
-/// Whether a variable says which cluster a program works on.
+/// Returns true if a variable says which cluster a program works on.
 fn is_of_cluster(name: &str) -> bool {
     matches!(name, "KUBECONFIG" | "KUBERNETES_SERVICE_HOST" | "KUBERNETES_SERVICE_PORT" | "KUBERNETES_MASTER")
 }
@@ -145,7 +146,7 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
     })
 }
 
-/// Whether a folder is the root of a Go operator.
+/// Returns true if a folder is the root of a Go operator.
 fn is_go_operator(dir: &Path) -> bool {
     let Some(module) = small_text(&dir.join("go.mod")) else { return false };
     let project = small_text(&dir.join("PROJECT")).unwrap_or_default();
@@ -299,8 +300,8 @@ impl GoCommand {
     }
 }
 
-/// The folder of what `go run` is given: a file stands for its folder, for a file that is added to the build belongs
-/// to a package only.
+/// The folder of what `go run` is given: a file stands for its folder, for a file that is added to the build
+/// belongs to a package only.
 fn folder_of(word: &str) -> String {
     let path = Path::new(word);
     let folder = if word.ends_with(".go") { path.parent().unwrap_or(Path::new("")) } else { path };
@@ -345,7 +346,7 @@ const OFF: [(&str, &str); 6] = [
 /// What the files of a main package say.
 #[derive(Clone, Debug, Default)]
 struct Main {
-    /// Whether a manager is made there.
+    /// True if a manager is made there.
     manager: bool,
     /// The flags of `OFF` that it defines.
     flags: BTreeSet<&'static str>,
@@ -365,8 +366,8 @@ impl Main {
         }
     }
 
-    /// Arguments that turn leader election, metrics and health probes off: nobody asks for them here, and their ports
-    /// may be taken.
+    /// Arguments that turn leader election, metrics and health probes off: nobody asks for them here, and
+    /// their ports may be taken.
     fn off_flags(&self) -> Vec<String> {
         let known = OFF.iter().filter(|(flag, _)| self.flags.contains(flag));
         known.map(|(flag, value)| format!("--{flag}={value}")).collect()
@@ -433,8 +434,8 @@ impl Sources {
         }
     }
 
-    /// Asks if a package makes a manager, or one of this module that it leads to: a command of cobra's is mostly a package
-    /// of its own.
+    /// Asks if a package makes a manager, or one of this module that it leads to: a command of cobra's is
+    /// mostly a package of its own.
     fn leads_to_manager(&self, main: &Path) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![main]);
         while let Some(folder) = open.pop() {
@@ -448,8 +449,8 @@ impl Sources {
         false
     }
 
-    /// The only main package that makes a manager, or the only one. Of several: the one that the Dockerfile builds, or the only
-    /// one that stands where scaffolds put it.
+    /// The only main package that makes a manager, or the only one. Of several: the one that the Dockerfile
+    /// builds, or the only one that stands where scaffolds put it.
     fn only_main(&self, dir: &Path) -> Result<(String, String)> {
         let name = |folder: &PathBuf| package_of(&folder.display().to_string());
         let managers: Vec<&PathBuf> =
@@ -493,7 +494,8 @@ impl Sources {
 /// Where kubebuilder's layouts, newest and oldest, put the main package.
 const USUAL_MAINS: [&str; 3] = ["", "cmd", "cmd/manager"];
 
-/// The folders of the packages that a Dockerfile gives to `go build`, each without `./` and the name of a file.
+/// The folders of the packages that a Dockerfile gives to `go build`, each without `./` and the name of a
+/// file.
 fn built_by(dockerfile: &str) -> impl Iterator<Item = PathBuf> {
     let joined = dockerfile.replace("\\\n", " ");
     let commands: Vec<String> =
@@ -530,7 +532,8 @@ mod tests {
             chosen(&[("Dockerfile", "RUN go build -o manager bootstrap/main.go\n")]).unwrap(),
             "./bootstrap"
         );
-        // The manager of a command of cobra's is made in a package of its own; a generator beside it makes none.
+        // The manager of a command of cobra's is made in a package of its own; a generator beside it makes
+        // none.
         let cobra = project(&[
             ("go.mod", "module example.com/x/v2\n\nrequire sigs.k8s.io/controller-runtime v0.24.1\n"),
             (

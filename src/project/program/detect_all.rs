@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Looks for the programs of a project. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is a
-/// `watches.yaml`. No two of them have the same words.
+/// Looks for the programs of a project. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is
+/// a `watches.yaml`. No two of them have the same words.
 ///
 /// # Errors
 /// Where the settings contradict each other, or one of several programs could be meant.

@@ -1,5 +1,5 @@
-//! The files of a project that matter to its program: which folders to listen to, and which of the files that were
-//! saved differ from what was built last. Reads files; never follows links.
+//! The files of a project that matter to its program: which folders to listen to, and which of the files that
+//! were saved differ from what was built last. Reads files; never follows links.
 
 use anyhow::{Context as _, Result};
 use opdev_os::read;

@@ -1,6 +1,7 @@
-//! What a project's kustomization would deploy beside its CRDs and roles: the manager's Deployment, its webhooks with their
-//! Service, Secrets and ConfigMaps. It is built as `kubectl kustomize` builds it, but files with other kinds only are not
-//! read, and what cannot be built is left out, for a program runs without it.
+//! Objects that a project's kustomization would deploy beside its CRDs and roles: the manager's Deployment,
+//! its webhooks with their Service, Secrets and ConfigMaps. It is built as `kubectl kustomize` builds it, but
+//! files with other kinds only are not read, and what cannot be built is left out, for a program runs without
+//! it.
 
 use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
 use opdev_object::yaml;

@@ -1,7 +1,7 @@
-//! What the manager's Deployment would give to the program in a cluster: environment and arguments of its container in
-//! `config/manager`, with the patches of the kustomizations that lead there. Literal values and the downward API are
-//! taken, and files of a generated ConfigMap are named where they lie in the project; what else a Secret or a ConfigMap
-//! holds is named and left out.
+//! The surroundings that the manager's Deployment would give to the program in a cluster: environment and
+//! arguments of its container in `config/manager`, with the patches of the kustomizations that lead there.
+//! Literal values and the downward API are taken, and files of a generated ConfigMap are named where they lie
+//! in the project; what else a Secret or a ConfigMap holds is named and left out.
 
 use super::kustomization::{Kustomized, items, texts};
 use opdev_kustomize::BuiltObject;
@@ -62,8 +62,8 @@ pub fn read(root: &Path, kustomized: &Kustomized, pod: Pod<'_>) -> Option<Deploy
     Some(of_deployment(&part.object, file, kustomized, pod))
 }
 
-/// The Deployment of the manager: of several the one that starts the program, then the one that scaffolds name so, then one
-/// in `config/manager`, then the first.
+/// The Deployment of the manager: of several the one that starts the program, then the one that scaffolds
+/// name so, then one in `config/manager`, then the first.
 pub(crate) fn manager<'a>(kustomized: &'a Kustomized, binary: Option<&str>) -> Option<&'a BuiltObject> {
     let starts = |part: &BuiltObject| {
         let Some(binary) = binary else { return false };
@@ -108,7 +108,8 @@ pub(crate) fn mounts<'a>(
         .filter_map(|mount| Some((mount, items(volumes).find(|volume| volume["name"] == mount["name"])?)))
 }
 
-/// The files that generated ConfigMaps put into a container: path there → file of the project; longer paths first.
+/// The files that generated ConfigMaps put into a container: path there → file of the project; longer paths
+/// first.
 fn mounted_files(deployment: &Value, container: &Value, kustomized: &Kustomized) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for (mount, volume) in mounts(deployment, container) {
@@ -168,7 +169,7 @@ fn of_deployment(object: &Value, file: String, kustomized: &Kustomized, pod: Pod
     found
 }
 
-/// Whether a text is a path, or an argument with it.
+/// Returns true if a text is a path, or an argument with it.
 fn names(text: &str, path: &str) -> bool {
     text == path || text.strip_suffix(path).is_some_and(|before| before.ends_with('='))
 }

@@ -1,4 +1,5 @@
-//! The programs of a project as its files describe them: how each is found, built, configured and deployed. Starts none.
+//! The programs of a project as its files describe them: how each is found, built, configured and deployed.
+//! Starts none.
 use crate::Project;
 use crate::program::settings::{Generate, Plan};
 use opdev_event::Permission;

@@ -1,5 +1,5 @@
-//! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
-//! them and of the project's own files. Plain data.
+//! The program that opdev builds, starts and watches: the settings under `operator:` in `opdev.yaml`, and the
+//! plan that comes of them and of the project's own files. Plain data.
 
 use opdev_event::shell;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -56,11 +56,11 @@ pub struct Settings {
     pub args: Vec<String>,
     /// The highest level of trace. Default `auto`.
     pub trace: TraceWish,
-    /// What becomes of copy methods of the project's types before a build of a Go operator. Default `write`.
+    /// The outcome for copy methods of the project's types before a build of a Go operator. Default `write`.
     pub generate: Generate,
     /// How long the program may take to stop before it is killed, such as `10s`. Default 10 seconds.
     pub stop_after: Option<String>,
-    /// Whether `go vet` looks at the packages of saved files of a Go operator. Default yes.
+    /// True if `go vet` looks at the packages of saved files of a Go operator. Default yes.
     pub vet: Option<bool>,
     /// The kinds that it reconciles. Default: those that no other program names.
     pub kinds: Vec<String>,
@@ -82,7 +82,7 @@ pub enum TraceWish {
 }
 
 impl TraceWish {
-    /// Whether files may be added to the build.
+    /// Returns true if files may be added to the build.
     pub fn injects(self) -> bool {
         match self {
             TraceWish::Auto | TraceWish::Inject => true,
@@ -90,13 +90,13 @@ impl TraceWish {
         }
     }
 
-    /// Whether log lines that name an object belong to the reconcile of that object.
+    /// Returns true if log lines that name an object belong to the reconcile of that object.
     pub fn reads_lines(self) -> bool {
         self != TraceWish::Wire
     }
 }
 
-/// What becomes of `zz_generated.deepcopy.go` files whose methods are not those of the types any more.
+/// The outcome for `zz_generated.deepcopy.go` files whose methods are not those of the types any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Generate {
@@ -144,7 +144,7 @@ pub struct Plan {
     pub env: BTreeMap<String, String>,
     /// Globs of the files whose save counts, relative to `dir`.
     pub watch: Vec<String>,
-    /// Whether it also reconciles the kinds of `watches.yaml`.
+    /// True if it also reconciles the kinds of `watches.yaml`.
     pub charts: bool,
     /// The kinds that it reconciles; empty for all that no other program names.
     pub kinds: Vec<String>,
@@ -152,15 +152,16 @@ pub struct Plan {
     pub lease: Option<String>,
     /// The highest level of trace that the user allows.
     pub trace: TraceWish,
-    /// What becomes of copy methods before a build.
+    /// The outcome for copy methods before a build.
     pub generate: Generate,
     /// How long it may take to stop.
     pub stop_after: Duration,
-    /// Whether `go vet` looks at the packages of saved files.
+    /// True if `go vet` looks at the packages of saved files.
     pub vet: bool,
     /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
     pub debug: Option<String>,
-    /// The name under which the project's own build writes it, where that is said: containers start it under that name.
+    /// The name under which the project's own build writes it, where that is said: containers start it under
+    /// that name.
     pub binary: Option<String>,
 }
 
@@ -179,8 +180,8 @@ impl Plan {
         }
     }
 
-    /// The commands that are run, whole: the program with the variables that are set for it, and its build, empty where
-    /// there is none. This is what the user is asked about, so other words make another text.
+    /// The commands that are run, whole: the program with the variables that are set for it, and its build,
+    /// empty where there is none. This is what the user is asked about, so other words make another text.
     pub fn commands(&self) -> (String, String) {
         let variables = self.env.iter().map(|(name, value)| format!("{name}={}", shell::word(value)));
         let mut program: Vec<String> = Vec::new();

@@ -1,6 +1,7 @@
-//! The webhooks that a program serves, as its project describes them in its kustomization, or else in `config/webhook`, and
-//! in `config/crd/patches`, made over so that an API server on this machine reaches the program: by URL, or, where the
-//! program makes its certificate itself, by its Service. Reads files; writes nothing.
+//! The webhooks that a program serves, as its project describes them in its kustomization, or else in
+//! `config/webhook`, and in `config/crd/patches`, made over so that an API server on this machine reaches the
+//! program: by URL, or, where the program makes its certificate itself, by its Service. Reads files; writes
+//! nothing.
 
 use super::kustomization::{Kustomized, documents};
 use super::manager_manifest;
@@ -39,8 +40,8 @@ pub struct Webhooks {
     pub own: Option<OwnCertificate>,
 }
 
-/// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted, and writes its
-/// authority into the webhook configurations, which lead to its Service.
+/// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted,
+/// and writes its authority into the webhook configurations, which lead to its Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnCertificate {
     /// The namespace of Secret and Service; `None` where the kustomization names none.
@@ -114,7 +115,7 @@ impl Webhooks {
         Webhooks { admission, ..self }
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.conversion.is_empty()
     }
@@ -125,9 +126,9 @@ impl Webhooks {
         self.admission.iter().map(|object| by_url(object, (&prefix, project), port, authority)).collect()
     }
 
-    /// What a program that makes its certificate itself finds in its cluster before it starts: its namespace, the empty
-    /// Secret, its Services, and the admission configurations that lead to them. `namespace` counts where the project
-    /// names none.
+    /// What a program that makes its certificate itself finds in its cluster before it starts: its namespace,
+    /// the empty Secret, its Services, and the admission configurations that lead to them. `namespace` counts
+    /// where the project names none.
     pub fn beside(&self, own: &OwnCertificate, project: &str, namespace: &str, port: u16) -> Vec<Value> {
         let namespace = own.namespace.as_deref().unwrap_or(namespace);
         let named = |name: &str| json!({ "name": name, "namespace": namespace });

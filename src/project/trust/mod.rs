@@ -1,9 +1,10 @@
-//! What a cloned project may make opdev do is decided by the user, once for each content. `wanted` is the one place that
-//! collects what a project's files want; `Trust` knows what was allowed and asks about the rest; `store` remembers it
-//! outside the project.
+//! The user decides what a cloned project may make opdev do, once for each content. `wanted` is the one place
+//! that collects what a project's files want; `Trust` knows what was allowed and asks about the rest;
+//! `store` remembers it outside the project.
 //!
-//! To guard something new: add a variant to `event::Permission`, return it from `wanted::wanted` where the project's files
-//! ask for it, and do it only where `Trust::grants` says so. `Trust::decided` waits for the answer.
+//! To guard something new: add a variant to `event::Permission`, return it from `wanted::wanted` where the
+//! project's files ask for it, and do it only where `Trust::grants` says so. `Trust::decided` waits for the
+//! answer.
 
 mod reach;
 mod store;
@@ -54,7 +55,8 @@ impl Trust {
         Trust { root: Arc::new(root.to_owned()), store, decided, answers: watch::Sender::new(0) }
     }
 
-    /// Whether a permission was given, for now or for good. Something that was never asked about was not given.
+    /// Returns true if a permission was given, for now or for good. Something that was never asked about was
+    /// not given.
     pub fn grants(&self, permission: &Permission) -> bool {
         self.decided.borrow().granted.contains(permission)
     }
@@ -64,8 +66,8 @@ impl Trust {
         self.decided.borrow().granted.clone()
     }
 
-    /// Waits until the user has answered, and says whether the permission was given. It must be one that `wanted` returns;
-    /// where no reload asks about it, this waits for ever.
+    /// Waits until the user has answered, and says whether the permission was given. It must be one that
+    /// `wanted` returns; where no reload asks about it, this waits for ever.
     pub async fn decided(&self, permission: &Permission) -> bool {
         let mut changes = self.decided.subscribe();
         let is =
@@ -110,8 +112,8 @@ impl Trust {
         Ok(open)
     }
 
-    /// Whether all that the project's files want is answered. Where it is not, or where objects of the control plane want more,
-    /// the user is asked, once for each set of wishes.
+    /// Returns true if all that the project's files want is answered. Where it is not, or where objects of
+    /// the control plane want more, the user is asked, once for each set of wishes.
     pub async fn ask(&self, wanted: &[Permission], events: &EventSink) -> Result<bool> {
         for notice in self.news() {
             events.emit(Event::Noticed(notice)).await;
@@ -167,8 +169,8 @@ impl Trust {
     /// The user's answer to what is asked right now, in words.
     ///
     /// # Errors
-    /// Where nothing is asked, something else is asked by now, or the answer cannot be remembered: then it counts until
-    /// opdev ends.
+    /// Where nothing is asked, something else is asked by now, or the answer cannot be remembered: then it
+    /// counts until opdev ends.
     pub async fn answer(
         &self,
         answer: TrustAnswer,

@@ -1,5 +1,6 @@
-//! Other machines that the embedded control plane is to call, as webhooks of charts, of scripts and of files want: the user is
-//! asked about each host once, and it is not called before. What kubectl has made is the user's own, and is only told.
+//! Other machines that the embedded control plane is to call, as webhooks of charts, of scripts and of files
+//! want: the user is asked about each host once, and it is not called before. What kubectl has made is the
+//! user's own, and is only told.
 
 use super::Trust;
 use jiff::Timestamp;

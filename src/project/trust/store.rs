@@ -1,6 +1,6 @@
-//! `$XDG_STATE_HOME/opdev/trusted`: which project was trusted with what. Outside of every project, readable and writable by
-//! the user only. Holds hashes that bind each permission to the project's folder, and the words for `opdev trust --list`;
-//! only the hashes count.
+//! `$XDG_STATE_HOME/opdev/trusted`: which project was trusted with what. Outside of every project, readable
+//! and writable by the user only. Holds hashes that bind each permission to the project's folder, and the
+//! words for `opdev trust --list`; only the hashes count.
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;

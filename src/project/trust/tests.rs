@@ -1,4 +1,4 @@
-//! What is asked about, what is remembered, and that nobody else decides.
+//! Questions, remembered answers, and proof that nobody else decides.
 
 use super::*;
 use crate::{files, load};
@@ -72,7 +72,7 @@ fn a_change_asks_again_and_less_does_not() {
     assert_eq!(open(root, &[run("curl")]), []);
     assert_eq!(open(root, &[run("bash"), run("nc")]), [run("nc")]);
     assert_eq!(open(root, &[Permission::ReachHost { host: "bash".to_owned() }]).len(), 1);
-    // The same wish of another project is another one's.
+    // A wish of one project is not granted to another one.
     assert_eq!(open(Path::new("/home/me/other"), &[run("bash")]), [run("bash")]);
     assert!(store.revoke(root).unwrap() && !store.revoke(root).unwrap());
     assert_eq!(open(root, &[run("bash")]), [run("bash")]);

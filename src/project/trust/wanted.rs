@@ -1,5 +1,6 @@
-//! What a project's files want beyond rendering charts and applying them to a local cluster: one typed list, collected here
-//! and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest is in the project's settings already.
+//! Permissions that a project's files want beyond rendering charts and applying them to a local cluster: one
+//! typed list, collected here and nowhere else. Reads `watches.yaml` and looks for the operator's own
+//! program; the rest is in the project's settings already.
 
 use crate::Project;
 use crate::program::Programs;
@@ -7,15 +8,15 @@ use opdev_event::Permission;
 use opdev_sources::load::environment_variables;
 use std::io;
 
-/// Everything that the project wants and the user has to allow, each once, in the order of the kinds of permission.
-/// Another part of opdev that does more than render and apply adds its permissions here.
+/// Everything that the project wants and the user has to allow, each once, in the order of the kinds of
+/// permission. Another part of opdev that does more than render and apply adds its permissions here.
 pub fn wanted(project: &Project) -> Vec<Permission> {
     let watches = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     wanted_of(project, &watches, Programs::of(project).permissions())
 }
 
-/// The same, where `watches.yaml` has been read and the operator's own programs are known: to look for them reads every Go
-/// file of the project.
+/// Everything that the project wants, where `watches.yaml` has been read and the operator's own programs are
+/// known: to look for them reads every Go file of the project.
 pub fn wanted_of(
     project: &Project,
     (path, text): &(String, io::Result<String>),
@@ -40,8 +41,8 @@ fn reconcilers(project: &Project) -> Vec<Permission> {
     programs.chain(hosts).chain(files).collect()
 }
 
-/// The files that are applied at every start, each with what the user has to allow first: nothing where reconcilers reach
-/// nothing.
+/// The files that are applied at every start, each with what the user has to allow first: nothing where
+/// reconcilers reach nothing.
 pub fn applied_on_start(project: &Project) -> Vec<(String, Option<Permission>)> {
     let settings = &project.settings;
     let reach = !settings.allow.programs.is_empty() || !settings.allow.hosts.is_empty();

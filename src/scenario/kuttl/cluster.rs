@@ -1,4 +1,4 @@
-//! What a test asks of the API server: create or patch, delete, look, and hear of changes.
+//! Requests of a test to the API server: create or patch, delete, look, and hear of changes.
 
 use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(super) struct Cluster {
     pub(super) client: Client,
     pub(super) namespace: String,
-    /// Whether nothing is written outside of that namespace.
+    /// True if nothing is written outside of that namespace.
     pub(super) only_inside: bool,
 }
 
@@ -81,7 +81,8 @@ impl Cluster {
         // A refusal repeats values of the object.
         let hidden = |error: kube::Error| without_secrets(ApiError::from(error).into(), object);
         let patch = async || api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
-        // A step that changes an object has only what it changes: to create that would be refused, and for another reason.
+        // A step that changes an object has only what it changes: to create that would be refused, and for
+        // another reason.
         let is_there = !name.is_empty()
             && api.get_metadata_opt(&name).await.map_err(hidden).with_context(place)?.is_some();
         let applied = match is_there {
@@ -99,7 +100,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether an object is the definition of a kind that is served already, such as one that the operator has brought along.
+    /// Returns true if an object is the definition of a kind that is served already, such as one that the
+    /// operator has brought along.
     async fn serves(&self, object: &Value) -> bool {
         let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
         if text("/kind") != "CustomResourceDefinition" {
@@ -224,8 +226,8 @@ impl Cluster {
         Some(format!("{}: {} is there, and must not be", manifest.place, told(found)))
     }
 
-    /// Changes of objects of the kinds of these manifests; never ends. Kinds that are not served yet are left out, and the
-    /// answer says whether there are any.
+    /// Changes of objects of the kinds of these manifests; never ends. Kinds that are not served yet are left
+    /// out, and the answer says whether there are any.
     pub(super) async fn changes(&self, manifests: &[&Manifest]) -> (BoxStream<'static, ()>, bool) {
         let mut streams: Vec<BoxStream<'static, ()>> = vec![stream::pending().boxed()];
         let mut missing = false;

@@ -1,5 +1,5 @@
-//! What only opdev can say about a step: how reconciles ended, how many there were, what they wrote and why they ran. It stands
-//! in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
+//! Expectations that only opdev can judge about a step: how reconciles ended, how many there were, what they
+//! wrote and why they ran. It stands in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
 
 use opdev_event::{LoopFound, Outcome, Reconcile, words};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub(super) struct Expect {
     _kind: ExpectKind,
     #[serde(default)]
     of: Of,
-    /// Of the last reconcile.
+    /// The outcome of the last reconcile.
     outcome: Option<Outcome>,
     /// What its error says.
     error: Option<String>,
@@ -72,12 +72,12 @@ enum Forbidden {
 }
 
 impl Expect {
-    /// Whether a failed reconcile is what is waited for.
+    /// Returns true if a failed reconcile is what is waited for.
     pub(super) fn awaits_failure(&self) -> bool {
         self.outcome == Some(Outcome::Failed)
     }
 
-    /// Whether a reconcile is one of those that it is about.
+    /// Returns true if a reconcile is one of those that it is about.
     pub(super) fn is_about(&self, reconcile: &Reconcile) -> bool {
         let object = &reconcile.object;
         (self.of.kind.is_empty() || self.of.kind == object.gvk.kind)
@@ -134,7 +134,7 @@ impl Expect {
         wrong
     }
 
-    /// Whether it concerns the rights of the operator.
+    /// Returns true if it concerns the rights of the operator.
     pub(super) fn asks_for_rights(&self) -> bool {
         self.forbidden.is_some()
     }

@@ -110,8 +110,8 @@ pub(super) struct Step {
 const SUITE: &str = "kuttl-test.yaml";
 const EXPECTED: &str = ".opdev.yaml";
 
-/// The tests at a path: a folder with steps, one of folders with steps, or a suite with `kuttl-test.yaml`. None where it
-/// is nothing of kuttl's.
+/// The tests at a path: a folder with steps, one of folders with steps, or a suite with `kuttl-test.yaml`.
+/// None where it is nothing of kuttl's.
 ///
 /// # Errors
 /// Where a file cannot be read, or asks for what opdev does not have.
@@ -173,8 +173,8 @@ fn read_suite(path: &Path) -> Result<TestSuite> {
     Ok(suite)
 }
 
-/// A name such as `00-install-web.yaml`, as kuttl takes it: number, first word, and the rest. The first word says whether it
-/// is an assert.
+/// A name such as `00-install-web.yaml`, as kuttl takes it: number, first word, and the rest. The first word
+/// says whether it is an assert.
 fn parts(name: &str) -> Option<(u32, String, String)> {
     static NAME: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^(\d+)-([^-.]+)(?:-([^.]+))?\.yaml$").ok());
@@ -183,7 +183,8 @@ fn parts(name: &str) -> Option<(u32, String, String)> {
     Some((text(1)?.parse().ok()?, text(2)?, text(3).unwrap_or_default()))
 }
 
-/// What kuttl would take for a part of a test and opdev does not: a test that leaves it out would say nothing.
+/// What kuttl would take for a part of a test and opdev does not: a test that leaves it out would say
+/// nothing.
 fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
     let entries = read::entries(folder).into_iter().flatten();
     for entry in entries {
@@ -318,7 +319,7 @@ pub(super) fn manifests(path: &Path, shown: &str) -> Result<Vec<Manifest>> {
     Ok(placed(path, shown)?.into_iter().map(|(manifest, _)| manifest).collect())
 }
 
-/// The same, each with the places of its parts.
+/// The objects, each with the places of its parts.
 fn placed(path: &Path, shown: &str) -> Result<Vec<(Manifest, Node)>> {
     if path.is_dir() {
         let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Keys of kuttl's files. kuttl leaves out a key that it does not know, and so a misspelt one makes a test green that
-//! checks nothing. Pure.
+//! Keys of kuttl's files. kuttl leaves out a key that it does not know, and so a misspelt one makes a test
+//! green that checks nothing. Pure.
 
 use opdev_object::spelling;
 use serde_json::Value;
@@ -51,8 +51,8 @@ const DELETION: &[&str] = &["apiVersion", "kind", "labels", "name", "namespace"]
 /// Keys of every object.
 const OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// The first misspelt key of a `TestSuite`, `TestStep` or `TestAssert`, in words; `None` where there is none. A key that
-/// looks like none that is known stays kuttl's own affair.
+/// The first misspelt key of a `TestSuite`, `TestStep` or `TestAssert`, in words; `None` where there is none.
+/// A key that looks like none that is known stays kuttl's own affair.
 pub(super) fn misspelt(kind: &str, object: &Value) -> Option<String> {
     let known = match kind {
         "TestSuite" => SUITE,

@@ -1,5 +1,6 @@
-//! Tests of kuttl in this process: each folder on a control plane of its own, with the operator. What kuttl does with sleeps
-//! is done on changes here. Start at `run`; `files` reads folders, `expressions` judges CEL, `cluster` talks to the API server.
+//! Tests of kuttl in this process: each folder on a control plane of its own, with the operator. What kuttl
+//! does with sleeps is done on changes here. Start at `run`; `files` reads folders, `expressions` judges CEL,
+//! `cluster` talks to the API server.
 
 mod cluster;
 mod expect;
@@ -37,7 +38,7 @@ const MOST_OUTPUT: usize = 4_000;
 pub struct How {
     /// How long each step may take, where the suite does not say.
     pub limit: Duration,
-    /// Whether commands of steps may run.
+    /// True if commands of steps may run.
     pub commands: bool,
 }
 
@@ -280,7 +281,7 @@ impl KuttlRun<'_> {
         if let (Err(state), false) = (rested, wrong.is_empty() && failing) {
             let waits = all_waits(&state);
             let wait = waits.first().map_or(BEHIND, String::as_str);
-            wrong.push(format!("the operator is not at rest: {wait}"));
+            wrong.push(format!("the operator has not settled: {wait}"));
         }
         wrong
     }

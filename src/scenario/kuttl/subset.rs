@@ -1,9 +1,9 @@
-//! Whether an object has what an assert says: maps are partial, lists have the same length, all else is equal.
+//! Compares an object with an assert: maps are partial, lists have the same length, all else is equal.
 
 use serde_json::Value;
 
-/// Where `actual` has something else than `expected`, as `path: wanted, is` lines; empty where it has all of it. Values are
-/// left out where `secret`.
+/// Where `actual` has something else than `expected`, as `path: wanted, is` lines; empty where it has all of
+/// it. Values are left out where `secret`.
 pub(super) fn differences(expected: &Value, actual: &Value, secret: bool) -> Vec<String> {
     let mut found = Vec::new();
     compare(expected, actual, "", secret, &mut found);

@@ -1,5 +1,6 @@
-//! One object to the cluster by server-side apply, or a dry run of it. Fields that kubectl owns on the user's behalf are
-//! handed over first, so that what the files do not have any more goes away, as after `kubectl apply --server-side`.
+//! One object to the cluster by server-side apply, or a dry run of it. Fields that kubectl owns on the user's
+//! behalf are handed over first, so that what the files do not have any more goes away, as after `kubectl
+//! apply --server-side`.
 
 use super::input::shown;
 use super::kinds::Place;
@@ -22,7 +23,7 @@ pub(super) struct How {
     pub(super) dry_run: bool,
 }
 
-/// What became of an object.
+/// The outcome for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Created,
@@ -114,7 +115,7 @@ async fn patch(client: &Client, path: &str, sent: &Value, how: How) -> Result<(V
     send(client, Method::PATCH, &uri, APPLY, Some(sent)).await
 }
 
-/// What the API server said of an object, with what to do where fields are another manager's.
+/// The API server's words of an object, with what to do where fields are another manager's.
 fn failed(object: &Value, error: &anyhow::Error) -> anyhow::Error {
     let Some(ApiError::Refused { code, reason, message, details }) = ApiError::of(error) else {
         return anyhow!("{}: {}", shown(object), told(error));
@@ -144,13 +145,13 @@ fn strangers_fields(error: &anyhow::Error) -> Vec<String> {
     conflicts.map(|cause| format!("{} has a {}", cause.field, cause.message)).collect()
 }
 
-/// Whether a webhook answers no dry runs, which says nothing of the object.
+/// Returns true if a webhook answers no dry runs, which says nothing of the object.
 fn refuses_dry_runs(error: &anyhow::Error) -> bool {
     let Some(ApiError::Refused { code: 400, message, .. }) = ApiError::of(error) else { return false };
     message.contains("does not support dry run")
 }
 
-/// Whether nothing has changed but who owns what, and what controllers have told.
+/// Returns true if nothing has changed but who owns what, and what controllers have told.
 fn is_same(before: &Value, after: &Value) -> bool {
     let plain = |object: &Value| {
         let mut object = object.clone();
@@ -186,7 +187,8 @@ async fn hand_over_fields(client: &Client, path: &str, live: &Value) -> Result<(
     Ok((None, Vec::new()))
 }
 
-/// The JSON patch that gives fields of kubectl to opdev, and the managers that had them. `None` where it has none.
+/// The JSON patch that gives fields of kubectl to opdev, and the managers that had them. `None` where it has
+/// none.
 fn hand_over(live: &Value) -> Option<(Value, Vec<String>)> {
     let is_kubectls = |entry: &Value| {
         KUBECTL

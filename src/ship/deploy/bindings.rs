@@ -1,5 +1,5 @@
-//! Bindings of another deployment of the same operator: those of the cluster have the same names in both, and applying this one
-//! would take the roles from the other.
+//! Bindings of another deployment of the same operator: those of the cluster have the same names in both, and
+//! applying this one would take the roles from the other.
 
 use super::input::{Say, gvk, shown};
 use super::kinds::Kinds;
@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 const JSON: &str = "application/json";
 
-/// Refuses where a ServiceAccount of another namespace would lose a role. `namespace` is that of objects that name none.
+/// Refuses where a ServiceAccount of another namespace would lose a role. `namespace` is that of objects that
+/// name none.
 pub(super) async fn keep(
     client: &Client,
     kinds: &mut Kinds,

@@ -1,5 +1,5 @@
-//! What an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the project's
-//! CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
+//! Rights that an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the
+//! project's CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_generate::manifests;
@@ -19,7 +19,8 @@ const READ: [&str; 3] = ["get", "list", "watch"];
 /// The name of the Role and of its binding.
 const NAME: &str = "opdev-developer";
 
-/// The YAML for a user (`jane`), a group (`group:team`) or a ServiceAccount (`system:serviceaccount:dev:jane`).
+/// The YAML for a user (`jane`), a group (`group:team`) or a ServiceAccount
+/// (`system:serviceaccount:dev:jane`).
 ///
 /// # Errors
 /// Where the project cannot be read, or has no kinds.
@@ -61,7 +62,8 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     Ok(texts.join("---\n"))
 }
 
-/// What the operator itself may do: its markers, and what its charts create. A project without them has no such rules.
+/// What the operator itself may do: its markers, and what its charts create. A project without them has no
+/// such rules.
 ///
 /// # Errors
 /// Where a marker cannot be read: its rules would be missing.

@@ -1,6 +1,6 @@
-//! Who answers the finalizers of charts where no operator is left to do it: the reconcilers of this program, for the kind that is
-//! to go and no other. Two operators at once would run hooks twice, so it begins only where nobody has answered for a while
-//! and nobody is known who could.
+//! Answers the finalizers of charts where no operator is left to do it, with the reconcilers of this program,
+//! for the kind that is to go and no other. Two operators at once would run hooks twice, so it begins only
+//! where nobody has answered for a while and nobody is known who could.
 
 use super::input::{DeployInput, RemoveOptions, Say};
 use super::manifests::{self, Goal};
@@ -24,8 +24,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long nothing may happen to the objects before somebody stands in. An operator answers within a second, unless a hook of
-/// the uninstall takes longer.
+/// How long nothing may happen to the objects before somebody stands in. An operator answers within a second,
+/// unless a hook of the uninstall takes longer.
 const QUIET: Duration = Duration::from_secs(10);
 /// The finalizers that helm-operator and its library write.
 const FINALIZERS: [&str; 2] = ["helm.sdk.operatorframework.io/uninstall-release", "uninstall-helm-release"];
@@ -34,7 +34,7 @@ const EVENTS: usize = 1_024;
 /// How long it may take to stop.
 const STOP: Duration = Duration::from_secs(5);
 
-/// Whether and how somebody stands in for the operator of a kind.
+/// The stand-in for the operator of a kind, if there is one.
 pub(super) struct StandIn<'a> {
     session: &'a Session,
     input: &'a DeployInput,
@@ -110,8 +110,8 @@ impl<'a> StandIn<'a> {
         Ok(())
     }
 
-    /// Whether an operator may be at work: an opdev in this project, or a Deployment of the project with a pod that is ready.
-    /// What cannot be known counts as one.
+    /// Returns true if an operator may be at work: an opdev in this project, or a Deployment of the project
+    /// with a pod that is ready. What cannot be known counts as one.
     async fn somebody_is_there(&self) -> bool {
         if opdev_cluster::data_folder::running(&self.input.project.root)
             .is_ok_and(|kubeconfig| kubeconfig.is_some())

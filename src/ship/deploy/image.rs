@@ -1,5 +1,5 @@
-//! The image of the operator: put into a kustomization as `kustomize edit set image` does, and checked before anything is
-//! applied. Pure.
+//! The image of the operator: put into a kustomization as `kustomize edit set image` does, and checked before
+//! anything is applied. Pure.
 
 use super::input::{Say, shown};
 use anyhow::{Result, anyhow, bail};
@@ -30,8 +30,8 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// The `kustomize edit set image` of a Makefile: that of the target `deploy`, else the first; that of kubebuilder's
-    /// scaffold where there is none.
+    /// The `kustomize edit set image` of a Makefile: that of the target `deploy`, else the first; that of
+    /// kubebuilder's scaffold where there is none.
     pub(super) fn of_makefile(text: &str) -> Slot {
         let mut first = None;
         let mut is_deploy = false;
@@ -59,7 +59,8 @@ impl Slot {
             .then(|| Slot { folder: folder.to_owned(), name: name.to_owned() })
     }
 
-    /// The name of the image that is meant, and the reference that takes its place: `NAME=REFERENCE`, or a reference alone.
+    /// The name of the image that is meant, and the reference that takes its place: `NAME=REFERENCE`, or a
+    /// reference alone.
     pub(super) fn named<'a>(&'a self, image: &'a str) -> (&'a str, &'a str) {
         image.split_once('=').unwrap_or((&self.name, image))
     }
@@ -181,7 +182,8 @@ fn words_of(container: &Value) -> impl Iterator<Item = &str> {
     lists.flat_map(|list| container[list].as_array().into_iter().flatten()).filter_map(Value::as_str)
 }
 
-/// Reconciles have the time that the operator's flag gives them only where the kubelet lets the pod live that long.
+/// Reconciles have the time that the operator's flag gives them only where the kubelet lets the pod live that
+/// long.
 pub(super) fn warn_of_grace(objects: &[Value], say: Say<'_>) {
     const FLAG: &str = "graceful-shutdown-timeout";
     /// What Kubernetes gives a pod that does not say.

@@ -1,4 +1,4 @@
-//! What the commands are given, and the words for objects that all of them use.
+//! Input of the commands, and the words for objects that all of them use.
 
 use anyhow::Result;
 use opdev_cluster::Choice;
@@ -17,9 +17,9 @@ pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 pub struct DeployInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// A program, with arguments, that builds the folder it is given instead of opdev.
     pub kustomize: Option<String>,
@@ -30,34 +30,35 @@ pub struct DeployInput {
 /// What goes to the cluster, and how.
 #[derive(Debug, Default)]
 pub struct ApplyOptions {
-    /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make deploy` is meant.
+    /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make
+    /// deploy` is meant.
     pub image: Option<String>,
-    /// Whether the image is written into `config/manager/kustomization.yaml`.
+    /// True if the image is written into `config/manager/kustomization.yaml`.
     pub save: bool,
     /// The namespace, instead of that of `config/default`.
     pub namespace: Option<String>,
-    /// Whether the API server is only asked what it would do.
+    /// True if the API server is only asked what it would do.
     pub dry_run: bool,
-    /// Whether fields of other managers are taken.
+    /// True if fields of other managers are taken.
     pub force_conflicts: bool,
-    /// Whether objects whose kind the cluster does not serve are left out.
+    /// True if objects whose kind the cluster does not serve are left out.
     pub skip_missing: bool,
-    /// Whether nothing is left out, not even what only watches the operator.
+    /// True if nothing is left out, not even what only watches the operator.
     pub strict: bool,
-    /// Whether CRDs are applied although objects would lose data or not be valid any more.
+    /// True if CRDs are applied although objects would lose data or not be valid any more.
     pub accept_impact: bool,
 }
 
 /// What goes away, and how.
 #[derive(Default)]
 pub struct RemoveOptions {
-    /// Whether custom resources go that nobody has named.
+    /// True if custom resources go that nobody has named.
     pub with_objects: bool,
-    /// Whether what else is in the namespace goes with it, whoever has put it there.
+    /// True if what else is in the namespace goes with it, whoever has put it there.
     pub with_unrelated: bool,
     /// Asks the user whether these go, where there is somebody to ask; it is given a list of them.
     pub ask: Option<fn(&str) -> Result<bool>>,
-    /// Whether it is no error that something is not there.
+    /// True if it is no error that something is not there.
     pub ignore_not_found: bool,
     /// The namespace, instead of that of `config/default`.
     pub namespace: Option<String>,

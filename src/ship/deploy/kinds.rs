@@ -65,7 +65,7 @@ impl Kinds {
         }
     }
 
-    /// The same for a kind whose CRD has just come: discovery may be a moment behind.
+    /// The place of a kind whose CRD has just come: discovery may be a moment behind.
     pub(super) async fn find_soon(&mut self, client: &Client, gvk: &Gvk) -> Result<Option<Place>> {
         let until = Instant::now() + SERVED;
         loop {
@@ -77,7 +77,8 @@ impl Kinds {
         }
     }
 
-    /// The kinds that are left out, for the cluster lacks them. Refuses where more than what watches the operator is missing.
+    /// The kinds that are left out, for the cluster lacks them. Refuses where more than what watches the
+    /// operator is missing.
     pub(super) async fn check(
         &mut self,
         client: &Client,

@@ -1,5 +1,6 @@
-//! `opdev install`, `uninstall`, `deploy` and `undeploy`: the project's CRDs, or all of `config/default`, to a cluster and
-//! away from it. What would hurt objects, or could not be applied as a whole, is said before anything is written.
+//! `opdev install`, `uninstall`, `deploy` and `undeploy`: the project's CRDs, or all of `config/default`, to
+//! a cluster and away from it. What would hurt objects, or could not be applied as a whole, is said before
+//! anything is written.
 
 mod apply;
 mod bindings;
@@ -45,8 +46,8 @@ pub async fn install(input: &DeployInput, options: &ApplyOptions, say: Say<'_>) 
 /// Applies all of `config/default` and waits until the operator is there.
 ///
 /// # Errors
-/// What is wrong with the files, a kind that the cluster lacks, what the CRDs would do to objects, what the API server said,
-/// or why the pods do not start.
+/// What is wrong with the files, a kind that the cluster lacks, what the CRDs would do to objects, what the
+/// API server said, or why the pods do not start.
 pub async fn deploy(input: &DeployInput, options: &ApplyOptions, say: Say<'_>) -> Result<()> {
     let manifests =
         manifests::all(input, Goal::Apply, options.image.as_deref(), options.namespace.as_deref())?;
@@ -125,7 +126,8 @@ async fn take_away(
 }
 
 impl Session {
-    /// Applies the objects: namespaces first, then CRDs, then the rest. What can be known before is said before.
+    /// Applies the objects: namespaces first, then CRDs, then the rest. What can be known before is said
+    /// before.
     async fn bring(
         &self,
         manifests: &Manifests,
@@ -321,7 +323,7 @@ impl Session {
 const NOTHING: &str = "nothing was applied";
 
 /// What the plan of the CRDs says of a change that waits for the user's word.
-const HELD: &str = "it would wait for your word: ";
+const HELD: &str = "it would need your answer: ";
 
 fn is_held(problem: &str) -> bool {
     problem.starts_with(HELD)

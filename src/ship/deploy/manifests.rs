@@ -1,5 +1,6 @@
-//! The objects to apply: `config/crd` or `config/default` as `kubectl kustomize` builds them, with the CRDs of the Go types
-//! as the types are now, and with the image and the namespace that were asked for. No file is changed for it.
+//! The objects to apply: `config/crd` or `config/default` as `kubectl kustomize` builds them, with the CRDs
+//! of the Go types as the types are now, and with the image and the namespace that were asked for. No file is
+//! changed for it.
 
 use super::image;
 use super::image::Slot;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 const CRDS: &str = "config/crd";
 const DEFAULT: &str = "config/default";
 
-/// What becomes of the objects.
+/// The outcome for the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     /// They are applied, so the files must be right.
@@ -59,7 +60,8 @@ impl Manifests {
     }
 }
 
-/// The CRDs of `config/crd`, and of Go types that it does not name. Without a kustomization there, those of the sources.
+/// The CRDs of `config/crd`, and of Go types that it does not name. Without a kustomization there, those of
+/// the sources.
 pub(super) fn crds(input: &DeployInput, goal: Goal) -> Result<Manifests> {
     let sources = sources(input, goal)?;
     let folder = input.project.root.join(CRDS);
@@ -167,7 +169,8 @@ fn sources(input: &DeployInput, goal: Goal) -> Result<Arc<Sources>> {
     }
 }
 
-/// The files, with those of CRDs as `make manifests` would write them now: what the sources have is patched already.
+/// The files, with those of CRDs as `make manifests` would write them now: what the sources have is patched
+/// already.
 fn with_types(project: &Project) -> Result<Overlaid> {
     let mut files = Overlaid::default();
     let pattern = |path: &String| format!("./{}/...", path.trim_start_matches("./").trim_end_matches('/'));
@@ -187,8 +190,8 @@ fn with_types(project: &Project) -> Result<Overlaid> {
     Ok(files)
 }
 
-/// The roles of a Go project as its markers make them now; what is wrong with the markers. Where charts add rules to the
-/// roles, the files are taken as they are.
+/// The roles of a Go project as its markers make them now; what is wrong with the markers. Where charts add
+/// rules to the roles, the files are taken as they are.
 fn with_roles(project: &Project, files: &mut Overlaid) -> Vec<String> {
     if project.watches.is_some() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing, neither to
-//! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
+//! The plan for all objects: what reconciles with the project's files as they are would do. Writes nothing,
+//! neither to the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_cluster::data_folder::running;
@@ -24,17 +24,17 @@ use std::str::FromStr;
 pub struct PlanInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// How the operator would run; namespace and read-only are filled in here.
     pub operator: Settings,
-    /// Whether objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
+    /// True if objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
-    /// Which objects; empty means all.
+    /// The objects; empty means all.
     pub objects: Vec<Selector>,
-    /// Whether the API server is asked for no dry run.
+    /// True if the API server is asked for no dry run.
     pub offline: bool,
 }
 
@@ -180,14 +180,14 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
 /// Where to look.
 struct ClusterPlace {
     pub choice: Choice,
-    /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
+    /// True if it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
     embedded: bool,
     folder: PrivateFolder,
 }
 
 impl ClusterPlace {
-    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
-    /// of what it keeps, on which nothing acts: a plan changes nothing.
+    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project,
+    /// else a copy of what it keeps, on which nothing acts: a plan changes nothing.
     fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<ClusterPlace> {
         let folder = PrivateFolder::make(&copies.join(STATE))?;
         let embedded = Connection::is_embedded(choice)?;
@@ -210,7 +210,8 @@ impl ClusterPlace {
     }
 }
 
-/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear the copy.
+/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear
+/// the copy.
 fn copy_objects(from: &Path, to: &PrivateFolder) -> Result<()> {
     let Some(from) = PrivateFolder::open(from)? else { return Ok(()) };
     if let Some(holder) = Lock::holder(&from, "lock")? {

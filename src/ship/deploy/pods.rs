@@ -1,4 +1,4 @@
-//! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
+//! Reasons for which the pods of a workload wait: of their containers, of scheduling, of events.
 
 use anyhow::Result;
 use http::Method;
@@ -27,9 +27,9 @@ pub(super) struct Stuck {
     pub(super) message: String,
     /// The container it is about, where it is about one.
     pub(super) container: String,
-    /// Whether the container has ended and has a log of before.
+    /// True if the container has ended and has a log of before.
     pub(super) has_crashed: bool,
-    /// Whether it may only need time: nothing has failed so far.
+    /// True if it may only need time: nothing has failed so far.
     pub(super) only_starts: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn stuck(client: &Client, workload: &Value) -> Result<Vec<Stuck
     let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}&limit={MOST}");
     let list = match send(client, Method::GET, &path, JSON, None).await {
         Ok((list, _)) => list,
-        // Who may not list pods still learns whether the workload is ready.
+        // A user who may not list pods still learns whether the workload is ready.
         Err(error) if is_forbidden(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
@@ -76,8 +76,8 @@ fn selector(workload: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| escape(&pairs.join(",")))
 }
 
-/// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting does not matter
-/// any more. `None` where it cannot be told.
+/// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting
+/// does not matter any more. `None` where it cannot be told.
 async fn revision(
     client: &Client,
     workload: &Value,
@@ -155,12 +155,13 @@ fn unready(pod: &Value) -> Option<Stuck> {
     })
 }
 
-/// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere else.
+/// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere
+/// else.
 async fn of_events(client: &Client, namespace: &str, pod: &Value) -> Result<Option<Stuck>> {
     let (Some(name), Some(uid)) = (meta::name(pod), meta::uid(pod)) else { return Ok(None) };
     let fields = escape(&format!("involvedObject.uid={uid},type=Warning"));
     let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={fields}&limit={MOST}");
-    // Who may not read events waits without them.
+    // A user who may not read events waits without them.
     let Ok((list, _)) = send(client, Method::GET, &path, JSON, None).await else { return Ok(None) };
     let time = |event: &&Value| {
         let times = ["lastTimestamp", "eventTime", "firstTimestamp"].map(|field| event[field].as_str());

@@ -1,5 +1,5 @@
-//! Away from a cluster: custom resources first, while somebody may still answer their finalizers, then the rest in reverse
-//! order. What nobody has named is listed, and stays until the user says that it may go.
+//! Away from a cluster: custom resources first, while somebody may still answer their finalizers, then the
+//! rest in reverse order. What nobody has named is listed, and stays until the user says that it may go.
 
 use super::finalizers::StandIn;
 use super::input::{DeployInput, RemoveOptions, Say, gvk, is_crd, shown};
@@ -62,7 +62,7 @@ impl Own {
         Own(objects.iter().map(key).collect())
     }
 
-    /// Whether the files name an object of the cluster.
+    /// Returns true if the files name an object of the cluster.
     fn has(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
         match namespace {
             Some(namespace) => self.0.contains(&(kind.to_owned(), namespace.to_owned(), name.to_owned())),
@@ -71,7 +71,7 @@ impl Own {
         }
     }
 
-    /// Whether cert-manager keeps a certificate that the files name in a Secret.
+    /// Returns true if cert-manager keeps a certificate that the files name in a Secret.
     fn keeps_certificate_in(&self, secret: &Value) -> bool {
         let certificate = meta::annotation(secret, CERTIFICATE);
         certificate.is_some_and(|name| self.has("Certificate", meta::namespace(secret), name))
@@ -132,7 +132,7 @@ pub(super) async fn remove(
             None => missing.push(shown(object)),
         }
     }
-    // Who waits for nothing does not wait for what is still going.
+    // A command that waits for nothing does not wait for what is still going.
     for (shown, path, uid) in gone.iter().filter(|_| !longest.is_zero()) {
         wait_gone(client, shown, path, uid, until).await?;
     }
@@ -145,7 +145,8 @@ pub(super) async fn remove(
     )
 }
 
-/// The objects without the CRDs that opdev makes up for charts, where opdev has not applied the one that is there.
+/// The objects without the CRDs that opdev makes up for charts, where opdev has not applied the one that is
+/// there.
 async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -> Result<Vec<Value>> {
     let mut kept = Vec::new();
     for object in &manifests.objects {
@@ -169,14 +170,14 @@ async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -
     Ok(kept)
 }
 
-/// Whether opdev has written fields of an object.
+/// Returns true if opdev has written fields of an object.
 fn is_of_opdev(live: &Value) -> bool {
     let managers = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().any(|entry| entry["manager"] == OWN_MANAGER)
 }
 
-/// Refuses where the namespace is not there and something outside of it is: the deployment is in another namespace, and
-/// would lose its roles and CRDs.
+/// Refuses where the namespace is not there and something outside of it is: the deployment is in another
+/// namespace, and would lose its roles and CRDs.
 async fn namespaces_there(session: &Session, kinds: &mut Kinds, objects: &[&Value]) -> Result<()> {
     let client = &session.connection.client;
     let (mut missing, mut there) = (None, None);
@@ -304,7 +305,8 @@ async fn unrelated(
             let here = there.iter().filter_map(|(_, object)| meta::uid(object));
             let owners: BTreeSet<&str> = here.chain(custom.iter().copied()).collect();
             let is_own = |kind: &str, object: &Value| {
-                // Custom resources are listed as such, and cert-manager keeps a certificate of the deployment in a Secret.
+                // Custom resources are listed as such, and cert-manager keeps a certificate of the deployment
+                // in a Secret.
                 own.has(kind, Some(namespace), meta::name(object).unwrap_or_default())
                     || meta::uid(object).is_some_and(|uid| custom.contains(uid))
                     || own.keeps_certificate_in(object)
@@ -312,7 +314,8 @@ async fn unrelated(
             let others = there
                 .iter()
                 .filter(|(kind, object)| !is_own(kind, object) && !is_of_the_cluster(kind, object, &owners));
-            // Kinds are listed one after the other: an object may have come with its owner, which was listed before that.
+            // Kinds are listed one after the other: an object may have come with its owner, which was listed
+            // before that.
             if lists < LISTS && others.clone().any(|(_, object)| !meta::owner_references(object).is_empty()) {
                 continue;
             }
@@ -347,8 +350,8 @@ async fn objects_in<'a>(
     Ok((there, refused))
 }
 
-/// The namespaced resources whose objects are listed and deleted, and the groups whose API server does not answer: that of
-/// an aggregated API may be gone.
+/// The namespaced resources whose objects are listed and deleted, and the groups whose API server does not
+/// answer: that of an aggregated API may be gone.
 async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
     let groups = client.list_api_groups().await?.groups;
     let names = groups.iter().map(|group| group.name.as_str()).chain([ApiGroup::CORE_GROUP]);
@@ -371,12 +374,13 @@ async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
     Ok((found, silent))
 }
 
-/// Whether the API server has answered, and not with objects.
+/// Returns true if the API server has answered, and not with objects.
 fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(ApiError::of(error), Some(ApiError::Refused { .. }))
 }
 
-/// Whether the cluster, or the operator as it works, has made an object. `owners` are the uids of all that goes.
+/// Returns true if the cluster, or the operator as it works, has made an object. `owners` are the uids of all
+/// that goes.
 fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> bool {
     let name = meta::name(object).unwrap_or_default();
     let references = meta::owner_references(object);
@@ -390,8 +394,9 @@ fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> boo
     }
 }
 
-/// Whether the user lets objects go that the command does not name; an error where not. Custom resources of the operator, and
-/// what somebody else has put into the namespace, are two different things to agree to.
+/// Asks the user to let objects go that the command does not name; an error where the answer is no. Custom
+/// resources of the operator, and what somebody else has put into the namespace, are two different things to
+/// agree to.
 async fn agreed(
     cluster: &str,
     dependents: &[Dependents],

@@ -1,5 +1,5 @@
-//! The rights that a command needs: the API server is asked for them before anything is written, so that one that is
-//! missing does not leave half a deployment.
+//! The rights that a command needs: the API server is asked for them before anything is written, so that one
+//! that is missing does not leave half a deployment.
 
 use super::input::gvk;
 use super::kinds::Kinds;
@@ -47,7 +47,7 @@ impl std::fmt::Display for Thing {
 /// Rights on things, each with the names of the objects that are meant; no names mean all objects.
 pub(super) type Wanted = BTreeMap<(Thing, &'static str), BTreeSet<String>>;
 
-/// The same verbs for each object whose kind is served.
+/// Adds these verbs for each object whose kind is served.
 pub(super) async fn for_objects(
     client: &Client,
     kinds: &mut Kinds,
@@ -93,8 +93,8 @@ pub(super) async fn check(client: &Client, wanted: &Wanted, done: &str, hint: &s
     bail!("{done}, for you lack these rights:\n{}\n  to do: {hint}", lines.join("\n"))
 }
 
-/// Whether a verb is allowed: on all objects of a thing, else on each that is meant. Where nobody answers that question, the
-/// API server says it when the object is written.
+/// Returns true if a verb is allowed: on all objects of a thing, else on each that is meant. Where nobody
+/// answers that question, the API server says it when the object is written.
 pub(super) async fn allowed(client: &Client, thing: &Thing, verb: &str, names: &BTreeSet<String>) -> bool {
     if may(client, thing, verb, None).await {
         return true;

@@ -1,5 +1,5 @@
-//! Waits until workloads are there, and says meanwhile what their pods wait for. An image that cannot be pulled ends the
-//! wait at once: nothing that happens in the cluster mends it.
+//! Waits until workloads are there, and says meanwhile what their pods wait for. An image that cannot be
+//! pulled ends the wait at once: nothing that happens in the cluster mends it.
 
 use super::input::{Say, shown};
 use super::pods;

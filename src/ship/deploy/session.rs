@@ -14,8 +14,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects. Of the embedded control plane that is the one of an opdev that runs in this project, else one that keeps
-    /// its objects there.
+    /// Connects. Of the embedded control plane that is the one of an opdev that runs in this project, else
+    /// one that keeps its objects there.
     pub(super) async fn open(input: &DeployInput, writes: bool, say: Say<'_>) -> Result<Session> {
         let state = input.project.state_folder()?;
         let mut choice = input.cluster.clone();

@@ -20,7 +20,8 @@ pub struct ImageInput {
     pub title: String,
     /// The programs to pack, one a platform.
     pub binaries: Vec<PathBuf>,
-    /// The only platforms to make, such as `linux/amd64`; all that there is a program for where none is named.
+    /// The only platforms to make, such as `linux/amd64`; all that there is a program for where none is
+    /// named.
     pub platforms: Vec<String>,
     /// The image below.
     pub base: Option<ImageReference>,
@@ -42,7 +43,8 @@ struct Binary {
 /// Packs images, and downloads the image below.
 ///
 /// # Errors
-/// Programs that do not run in such an image, platforms without a program, and why the image below cannot be had.
+/// Programs that do not run in such an image, platforms without a program, and why the image below cannot be
+/// had.
 pub fn make(input: &ImageInput, homes: &Homes, access: &Access) -> Result<Layout> {
     let mut binaries: BTreeMap<&str, Binary> = BTreeMap::new();
     for path in &input.binaries {
@@ -100,7 +102,8 @@ fn labels(input: &ImageInput, base: Option<&BaseImage>) -> BTreeMap<String, Stri
     labels
 }
 
-/// What an image has beside the project. Where there is no image below, also a user, and a folder for temporary files.
+/// What an image has beside the project. Where there is no image below, also a user, and a folder for
+/// temporary files.
 fn system_entries(binary: &[u8], certificates: Option<&[u8]>, alone: bool) -> Entries {
     let mut entries = Entries::default();
     entries.file(BINARY, 0o755, binary);
@@ -147,8 +150,8 @@ fn read_binary(path: &Path, has_base: bool) -> Result<Binary> {
     Ok(Binary { path: path.to_owned(), bytes, program })
 }
 
-/// Writes a layout: one archive where the path ends in `.tar`, else a folder. A folder that is a layout already keeps its
-/// images of other names.
+/// Writes a layout: one archive where the path ends in `.tar`, else a folder. A folder that is a layout
+/// already keeps its images of other names.
 ///
 /// # Errors
 /// A folder that holds something else, and what cannot be written.
@@ -203,8 +206,8 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// The certificates for an image: those of a file, else, where reconcilers may reach hosts and no image is below that would
-/// have some, those of this system.
+/// The certificates for an image: those of a file, else, where reconcilers may reach hosts and no image is
+/// below that would have some, those of this system.
 ///
 /// # Errors
 /// Where the file cannot be read or is none, or this system has none.

@@ -1,5 +1,5 @@
-//! Which files of a project go into its image: those that the operator reads, and nothing else. Never a link out of the
-//! project, never a file that holds a key.
+//! Files of a project that go into its image: those that the operator reads, and nothing else. Never a link
+//! out of the project, never a file that holds a key.
 
 use crate::{Entries, HOME, IgnoreFile, secret_in};
 use anyhow::{Context as _, Result, bail};
@@ -29,8 +29,8 @@ const DEEPEST: usize = 8;
 /// The files of a project as they lie in its image.
 ///
 /// # Errors
-/// A project that is broken, has nothing to reconcile or is a program of its own; files that must not be packed; files that
-/// `.dockerignore` leaves out although the operator needs them.
+/// A project that is broken, has nothing to reconcile or is a program of its own; files that must not be
+/// packed; files that `.dockerignore` leaves out although the operator needs them.
 pub fn project_files(project: &Project, allowed: &Allowed) -> Result<Entries> {
     let sources = sources(project)?;
     let ignored = ignore_file(&project.root.join(".dockerignore"))?;
@@ -139,8 +139,8 @@ fn refuse_secrets(files: &BTreeMap<String, Vec<u8>>, allowed: &Allowed) -> Resul
     )
 }
 
-/// Adds what looks like a secret in a file, or in the files of an archive, which a chart may have beside it. `left` are the
-/// bytes that archives may still unpack to.
+/// Adds what looks like a secret in a file, or in the files of an archive, which a chart may have beside it.
+/// `left` are the bytes that archives may still unpack to.
 fn secrets(path: &str, bytes: &[u8], left: &mut u64, found: &mut Vec<String>) {
     if let Some(what) = secret_in(path, bytes) {
         found.push(format!("{path} looks like {what}"));
@@ -174,7 +174,8 @@ struct Contents<'a> {
 }
 
 impl Contents<'_> {
-    /// Folders and archives of charts that watches or scripts name, as Helm reads them: without what `.helmignore` names.
+    /// Folders and archives of charts that watches or scripts name, as Helm reads them: without what
+    /// `.helmignore` names.
     fn add_charts(&mut self, sources: &Sources) -> Result<()> {
         let watched = sources.watches.iter().filter_map(|watch| Some(watch.chart()?.path.clone()));
         let named = sources.watches.iter().filter_map(|watch| watch.program());

@@ -45,7 +45,7 @@ impl Entries {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// Whether there is nothing.
+    /// Returns true if there is nothing.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What an executable file says of itself: its processor, and the libraries that it needs from the image.
+//! Facts in an executable file: its processor, and the libraries that it needs from the image.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! `.dockerignore`, with the patterns of Docker: each is relative to the root, `**` is any number of folders, a later
-//! pattern wins, `!` takes back, and what lies in a folder that is left out is left out.
+//! `.dockerignore`, with the patterns of Docker: each is relative to the root, `**` is any number of folders,
+//! a later pattern wins, `!` takes back, and what lies in a folder that is left out is left out.
 
 use regex::Regex;
 use std::fmt;
@@ -55,7 +55,7 @@ impl IgnoreFile {
         Ok(IgnoreFile { rules })
     }
 
-    /// Whether a path is left out.
+    /// Returns true if a path is left out.
     pub fn ignores(&self, path: &str) -> bool {
         let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
         let names: Vec<&str> = folders.chain([path]).collect();

@@ -1,5 +1,5 @@
-//! The OCI layout of images: a folder, or one archive, that container tools read. The archive also has what `docker load`
-//! asks for.
+//! The OCI layout of images: a folder, or one archive, that container tools read. The archive also has what
+//! `docker load` asks for.
 
 use super::manifest::{Image, descriptor};
 use opdev_os::sha256;
@@ -146,7 +146,7 @@ impl Layout {
 /// Where the present index is none.
 pub fn merge_indexes(present: &[u8], new: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     let (present, mut new): (Value, Value) = (serde_json::from_slice(present)?, serde_json::from_slice(new)?);
-    // Who writes no whole name means the tag.
+    // An entry without a whole name means the tag.
     let same = |one: &Value, other: &Value| {
         let (one, other) = (&one["annotations"], &other["annotations"]);
         one[TAG] == other[TAG] && (one[NAME].is_null() || other[NAME].is_null() || one[NAME] == other[NAME])
@@ -178,7 +178,7 @@ mod tests {
         };
         let merged = merge_indexes(&index(&[("v1", "a"), ("v2", "b")]), &index(&[("v1", "c")])).unwrap();
         assert_eq!(merged, index(&[("v2", "b"), ("v1", "c")]));
-        // Of two repositories each has its own.
+        // Two repositories have one manifest each.
         let (web, cache) = (("r.example/web:v1", "a"), ("r.example/cache:v1", "b"));
         let merged = merge_indexes(&index(&[web]), &index(&[cache])).unwrap();
         assert_eq!(merged, index(&[web, cache]));

@@ -1,5 +1,6 @@
-//! Container images as bytes: entries become layers, layers an image, images an OCI layout. The same input gives the
-//! same digests. `contents` finds what goes in, `build` writes or uploads what comes out; the rest is pure.
+//! Container images as bytes: entries become layers, layers an image, images an OCI layout. The same input
+//! gives the same digests. `contents` finds what goes in, `build` writes or uploads what comes out; the rest
+//! is pure.
 
 pub mod build;
 pub(crate) mod contents;

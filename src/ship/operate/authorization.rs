@@ -1,4 +1,5 @@
-//! Who may read the metrics: the API server is asked whom the token belongs to (TokenReview) and whether that user may get
+//! Access to the metrics: the API server is asked whom the token belongs to (TokenReview) and whether that
+//! user may get `/metrics` (SubjectAccessReview), as controller-runtime does. Answers are kept for a moment.
 //! `/metrics` (SubjectAccessReview), as controller-runtime does. Answers are kept for a moment.
 
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
@@ -41,7 +42,7 @@ impl Authorization {
         Authorization { client, known: Mutex::default() }
     }
 
-    /// Whether a token may get a path.
+    /// The verdict whether a token may get a path.
     ///
     /// # Errors
     /// Where the API server does not answer.
@@ -86,7 +87,8 @@ impl Authorization {
     }
 }
 
-/// Makes room for one more answer. Tokens that anybody can make up never push out the answer for one that may read.
+/// Makes room for one more answer. Tokens that anybody can make up never push out the answer for one that may
+/// read.
 fn make_room(known: &mut HashMap<[u8; 32], (Instant, Verdict)>, now: Instant) {
     if known.len() < MOST {
         return;

@@ -1,5 +1,5 @@
-//! When custom resources were created, for `resource_created_at_seconds`: the metadata of a kind are listed once, those of an
-//! object that came later are read once.
+//! When custom resources were created, for `resource_created_at_seconds`: the metadata of a kind are listed
+//! once, those of an object that came later are read once.
 
 use super::metrics::Metrics;
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ impl Creations {
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// What is known of one kind.
+/// The known facts about one kind.
 struct Listed {
     resource: ApiResource,
     /// When objects were created that were there at the first look, until somebody asks.

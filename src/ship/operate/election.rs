@@ -1,3 +1,6 @@
+//! The problem: the lead may end while a write is on its way. Each writer asks here at the moment of its
+//! write, and a process that was frozen past its lease must find out before it writes.
+//!
 //! Leader election over a Lease of the API server: reads the Lease, and writes what `lease` decides.
 
 use super::health::Health;
@@ -22,7 +25,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 /// How long the release at the end may take.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// Whether this process leads right now, for everybody who writes. It ends by itself, also where the election's own task
+/// The lead of this process, for everybody who writes. It ends by itself, also where the election's own task
 /// does not run: a process that was frozen and goes on must not write what it was about to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lead(Arc<Mutex<Option<Instant>>>);

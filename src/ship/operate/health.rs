@@ -1,4 +1,4 @@
-//! Whether the process is well (`/healthz`), and whether it does its work (`/readyz`), as the kubelet asks.
+//! Health of the process (`/healthz`), and its readiness to work (`/readyz`), as the kubelet asks for them.
 
 use super::logs::{Line, LogLevel, LogWriter};
 use opdev_controlplane::{EndpointRequest, EndpointResponse};
@@ -17,7 +17,7 @@ const AT_FIRST: Duration = Duration::from_secs(3);
 /// How often it is asked then.
 const LATER: Duration = Duration::from_secs(2);
 
-/// What is known about the process.
+/// The known facts about the process.
 pub(super) struct Health {
     /// Kinds that are not served, for their files are broken.
     problems: Vec<String>,
@@ -29,7 +29,7 @@ struct State {
     doing: Doing,
     /// Why the API server does not answer.
     lost: Option<String>,
-    /// Whether it does not answer, or only later: the manager may wait for it.
+    /// True if it does not answer, or only later: the manager may wait for it.
     waits: bool,
     /// Why the Lease of the leader election cannot be used.
     lease: Option<String>,
@@ -78,8 +78,8 @@ impl Health {
         }
     }
 
-    /// Asks the manager how kinds are served, again and again, until it ends. What is not served after the first seconds is
-    /// logged, once.
+    /// Asks the manager how kinds are served, again and again, until it ends. What is not served after the
+    /// first seconds is logged, once.
     pub(super) async fn follow(&self, manager: mpsc::Sender<ManagerRequest>, log: LogWriter) {
         let mut since = Instant::now();
         let mut told = BTreeSet::new();
@@ -133,7 +133,8 @@ impl Health {
 
     fn liveness(&self, now: Instant) -> Vec<(&'static str, Option<String>)> {
         let state = self.lock();
-        // While the API server is away or slow the manager may wait for it; another process would do no better.
+        // While the API server is away or slow the manager may wait for it; another process would do no
+        // better.
         let stuck = state.asked.filter(|_| !state.waits).map(|at| now.saturating_duration_since(at));
         let stuck = stuck.filter(|for_| *for_ > STUCK);
         vec![("manager", stuck.map(|for_| format!("it has not answered for {} s", for_.as_secs())))]

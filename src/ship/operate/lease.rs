@@ -1,5 +1,7 @@
-//! Who leads, as a pure state machine: it is told what a Lease says and when, and says what to write. A candidate judges by
-//! its own clock since when a Lease has not changed, never by the times in it, so that clocks may differ. Knows no API server.
+//! The problem: two processes must never both believe that they lead, although their clocks differ, a network
+//! may stop, and a process may be frozen and go on. So leading is a pure state machine: it is told what a
+//! Lease says and when, and says what to write. A candidate judges by its own clock since when a Lease has
+//! not changed, never by the times in it, so that clocks may differ. Knows no API server.
 
 use std::time::Duration;
 
@@ -29,7 +31,7 @@ impl Default for Timing {
 pub(super) struct Seen {
     /// All that candidates write into it: it changes with each renewal, and not with labels or annotations.
     pub(super) record: String,
-    /// Who holds it; empty where it was released.
+    /// The holder; empty where it was released.
     pub(super) holder: String,
     /// For how long its holder wants to be left alone; zero where it does not say.
     pub(super) duration: Duration,
@@ -37,7 +39,7 @@ pub(super) struct Seen {
     pub(super) transitions: i32,
 }
 
-/// What to do.
+/// The fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Make oneself the holder.
@@ -108,8 +110,8 @@ impl Elector {
         Step::Wait
     }
 
-    /// Where it was there before, somebody has deleted it. Whoever held it does not know that yet, and may lead for as long
-    /// as if it had just been renewed.
+    /// Where it was there before, somebody has deleted it. Whoever held it does not know that yet, and may
+    /// lead for as long as if it had just been renewed.
     fn look_at_none(&mut self, before: Duration, now: Duration) -> Step {
         let leads = self.leads(now);
         let Some(last) = self.last.as_mut().filter(|_| !leads) else {
@@ -125,8 +127,8 @@ impl Elector {
 
     /// A write succeeded that was begun then: the others count from a later moment, whenever the answer came.
     pub(super) fn wrote(&mut self, begun: Duration, now: Duration) {
-        // Who has lost does not come back: its work has stopped. And a write that has been overtaken by another look was
-        // decided by what is not true any more.
+        // A candidate that has lost does not come back: its work has stopped. And a write that another look
+        // has overtaken was decided by facts that are no longer true.
         if !self.has_lost(now) && self.looked <= begun {
             self.renewed = Some(begun);
         }
@@ -137,12 +139,12 @@ impl Elector {
         self.renewed.filter(|_| !self.ousted).map(|renewed| renewed + self.timing.renew)
     }
 
-    /// Whether it leads.
+    /// Returns true if it leads.
     pub(super) fn leads(&self, now: Duration) -> bool {
         self.until().is_some_and(|until| now < until)
     }
 
-    /// Whether it has led and does not any more.
+    /// Returns true if it has led and does not any more.
     pub(super) fn has_lost(&self, now: Duration) -> bool {
         self.renewed.is_some() && !self.leads(now)
     }

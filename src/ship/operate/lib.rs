@@ -1,7 +1,8 @@
-//! The operator as the process of a cluster: reads the project once, waits until it leads, and reconciles until it is told to
-//! stop. No files of the project are watched, nothing is written to the disk. `lease` decides who leads, `election` asks and
-//! writes; `work` runs the manager; `metrics` counts, `logs` writes, `health` and `servers` answer the kubelet and Prometheus, `orphans` waits for processes that
-//! nobody else waits for.
+//! The operator as the process of a cluster: reads the project once, waits until it leads, and reconciles
+//! until it is told to stop. No files of the project are watched, nothing is written to the disk. `lease`
+//! decides who leads, `election` asks and writes; `work` runs the manager; `metrics` counts, `logs` writes,
+//! `health` and `servers` answer the kubelet and Prometheus, `orphans` waits for processes that nobody else
+//! waits for.
 
 mod authorization;
 mod created;
@@ -37,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use work::{Rules, Work};
 
-/// What to run.
+/// The command to run.
 pub struct OperateInput {
     /// The project.
     pub project: Project,
@@ -45,9 +46,9 @@ pub struct OperateInput {
     pub trust: Trust,
     /// What the project wants of that, all of it granted.
     pub granted: Vec<Permission>,
-    /// Which cluster; never the embedded control plane.
+    /// The cluster; never the embedded control plane.
     pub cluster: Choice,
-    /// Whether this is a pod: who deployed it means it to write.
+    /// True if this is a pod: who deployed it means it to write.
     pub in_pod: bool,
     /// How the operator runs; namespaces and read-only are filled in here.
     pub operator: Settings,
@@ -77,8 +78,8 @@ pub struct ElectionInput {
 /// Runs until it is told to stop.
 ///
 /// # Errors
-/// Where the project has nothing to reconcile, no API server can be reached or written to, an address cannot be listened
-/// on, or the lead is lost.
+/// Where the project has nothing to reconcile, no API server can be reached or written to, an address cannot
+/// be listened on, or the lead is lost.
 pub async fn run(input: OperateInput) -> Result<()> {
     let version = Line::new(LogLevel::Info, "cmd", "Version");
     input.log.write(version.with("opdev", env!("CARGO_PKG_VERSION")));

@@ -1,5 +1,5 @@
-//! What is counted of the operator, under the names of controller-runtime and helm-operator, so that their dashboards and
-//! alerts go on. Counts events; reads no clock but to say how long reconciles that run have been running.
+//! Metrics of the operator, under the names of controller-runtime and helm-operator, so that their dashboards
+//! and alerts go on. Counts events; reads no clock but to say how long reconciles that run have been running.
 
 use super::process;
 use super::text::{Exposition, Histogram, Kind};
@@ -111,7 +111,7 @@ impl Metrics {
         self.lock().serve(gvk, workers);
     }
 
-    /// Whether this process leads.
+    /// Notes that this process leads, or not.
     pub(super) fn leads(&self, leads: bool) {
         self.lock().leads = leads;
     }

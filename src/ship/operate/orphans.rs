@@ -1,5 +1,6 @@
-//! Processes that nobody waits for. The first process of a container becomes the parent of all that lose theirs, and has to ask
-//! how they ended, or their numbers are never free again. What opdev has started itself is waited for by whoever started it.
+//! Processes that nobody waits for. The first process of a container becomes the parent of all that lose
+//! theirs, and has to ask how they ended, or their numbers are never free again. What opdev has started
+//! itself is waited for by whoever started it.
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeMap;

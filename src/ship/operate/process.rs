@@ -1,4 +1,5 @@
-//! What Prometheus' clients tell of their process, read from /proc. Where that is not there, nothing is told.
+//! Metrics that Prometheus' clients tell of their process, read from /proc. Where that is not there, nothing
+//! is told.
 
 use super::text::{Exposition, Kind};
 use jiff::Timestamp;

@@ -29,7 +29,7 @@ pub struct ServerSettings {
     metrics: Option<String>,
     /// Their certificate; plain HTTP where there is none.
     tls: Option<MetricsTls>,
-    /// Whether metrics are only for those that may get `/metrics`.
+    /// True if metrics are only for those that may get `/metrics`.
     authorized: bool,
     /// Where probes are.
     probes: Option<String>,

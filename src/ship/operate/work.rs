@@ -1,4 +1,5 @@
-//! The work of one process: waits until it leads, reconciles, and stops in good order, or at once where it leads no more.
+//! The work of one process: waits until it leads, reconciles, and stops in good order, or at once where it
+//! leads no more.
 
 use super::created::Creations;
 use super::election::{Election, Lead};

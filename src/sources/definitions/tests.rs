@@ -63,7 +63,7 @@ fn a_half_typed_file_takes_no_type_away_and_holds_up_no_other_package() {
     let both = files(vec![made("Set", "size", A), made("Other", "x", B)], vec![]);
     let first = loader.load(&both, &[], None, false).unwrap();
     assert_eq!(first.sources.definitions.len(), 2);
-    // What is left of a half-typed type lacks its field; the other package changed meanwhile.
+    // The rest of a half-typed type lacks its field; the other package changed meanwhile.
     let half = files(vec![made("Set", "gone", A), made("Other", "y", B)], vec![found(A, 5)]);
     let second = loader.load(&half, &[], None, false).unwrap();
     assert_eq!((field_of(&second, "Set"), field_of(&second, "Other")), ("size".to_owned(), "y".to_owned()));

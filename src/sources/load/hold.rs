@@ -1,5 +1,5 @@
-//! Charts that wait for the user's word: the older one stays in the set, load after load, until it is answered or the
-//! edit is undone. Pure.
+//! Charts that wait for the user's word: the older one stays in the set, load after load, until it is
+//! answered or the edit is undone. Pure.
 
 use crate::Watch;
 use crate::files::hash;
@@ -23,8 +23,8 @@ pub(super) struct HeldCharts {
 
 #[derive(Debug)]
 struct HeldChange {
-    /// What the files that are held are known by; `None` once they were broken since: whatever loads next is tried anew,
-    /// also the same files.
+    /// What the files that are held are known by; `None` once they were broken since: whatever loads next is
+    /// tried anew, also the same files.
     print: Option<u64>,
     /// What serves meanwhile.
     older: Arc<Watch>,
@@ -37,7 +37,8 @@ fn key(gvk: &Gvk) -> Kind {
     (gvk.group.clone(), gvk.kind.clone())
 }
 
-/// What a chart, its override values, options and script are known by; `content` stands for the chart's files.
+/// What a chart, its override values, options and script are known by; `content` stands for the chart's
+/// files.
 fn print(watch: &Watch, content: Option<u64>) -> u64 {
     let own = watch.chart().map(|chart| {
         let script = chart.script.as_ref().map(|script| (&script.path, &script.files, &script.allow));
@@ -47,8 +48,8 @@ fn print(watch: &Watch, content: Option<u64>) -> u64 {
 }
 
 impl HeldCharts {
-    /// The watch that serves: the one that was loaded, or the older one while that is held. `content` stands for the
-    /// files of its chart, `forced` tries again what was dropped.
+    /// The watch that serves: the one that was loaded, or the older one while that is held. `content` stands
+    /// for the files of its chart, `forced` tries again what was dropped.
     pub(super) fn keep(
         &mut self,
         (watch, affected): (Watch, bool),
@@ -90,8 +91,8 @@ impl HeldCharts {
         self.replaced.insert(key(&trial.watch.gvk), trial.clone());
     }
 
-    /// What served before the chart that came with a set, which is dropped. `None` where another one serves by now, or none
-    /// came before it.
+    /// What served before the chart that came with a set, which is dropped. `None` where another one serves
+    /// by now, or none came before it.
     pub(super) fn go_back(
         &mut self,
         serving: &Watch,
@@ -105,7 +106,7 @@ impl HeldCharts {
         Some(trial.before)
     }
 
-    /// Whether a chart of a kind waits.
+    /// Returns true if a chart of a kind waits.
     pub(super) fn waits(&self, gvk: &Gvk) -> bool {
         self.waiting.get(&key(gvk)).is_some_and(|waiting| waiting.newest.is_some())
     }

@@ -1,5 +1,6 @@
-//! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the user's word.
-//! Until then the older one stays in the set. Pure; `hold` remembers held charts, `sources/reconcilers.rs` held programs.
+//! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the
+//! user's word. Until then the older one stays in the set. Pure; `hold` remembers held charts,
+//! `sources/reconcilers.rs` held programs.
 
 use super::{Loaded, Loader, same_script};
 use crate::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
@@ -17,7 +18,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether it is tried before it serves, also where saved charts are not held: what users write as programs is.
+    /// Returns true if it is tried before it serves, also where saved charts are not held: what users write
+    /// as programs is.
     pub fn is_program(&self) -> bool {
         match (self.watch.chart(), self.before.chart()) {
             (Some(new), Some(old)) => !same_script(new, old),
@@ -43,8 +45,8 @@ impl Loader {
         watches.iter().filter_map(|watch| trial(&watch)).collect()
     }
 
-    /// The new one does not serve: the older one stays in the set. Where it `waits`, [`Loader::accept`] may let it in
-    /// later.
+    /// The new one does not serve: the older one stays in the set. Where it `waits`, [`Loader::accept`] may
+    /// let it in later.
     pub fn hold_back(&mut self, loaded: &mut Loaded, trial: &Trial, problem: &Diagnostic, waits: bool) {
         match &trial.watch.reconciler {
             Reconciler::Chart(_) => self.held.hold(trial, problem, waits),
@@ -58,7 +60,7 @@ impl Loader {
         self.take(sources, loaded);
     }
 
-    /// Whether a chart or a program waits for a kind.
+    /// Returns true if a chart or a program waits for a kind.
     pub fn waits(&self, gvk: &Gvk) -> bool {
         let watch = self.before.as_ref().and_then(|before| before.watch(&gvk.group, &gvk.kind));
         watch.is_some_and(|watch| self.reconcilers.waits(watch.path())) || self.held.waits(gvk)
@@ -86,8 +88,8 @@ impl Loader {
         Some(self.publish(sources, vec![gvk.clone()]))
     }
 
-    /// The chart or program that came with a set does not fit: the one before it serves again, and its objects are
-    /// reconciled. `None` where another one serves by now, or none came before it.
+    /// The chart or program that came with a set does not fit: the one before it serves again, and its
+    /// objects are reconciled. `None` where another one serves by now, or none came before it.
     pub fn go_back(&mut self, gvk: &Gvk, number: u64, problem: &Diagnostic) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
         let reconciler = match &watch.reconciler {
@@ -111,8 +113,8 @@ impl Loader {
         Some(Loaded { errors: vec![problem.clone()], ..loaded })
     }
 
-    /// A program of a kind that was refused is tried again at the next load: its type is another one now. False where there is
-    /// none.
+    /// A program of a kind that was refused is tried again at the next load: its type is another one now.
+    /// False where there is none.
     pub fn try_refused_again(&mut self, gvk: &Gvk) -> bool {
         let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
         let any = self.reconcilers.try_refused_again(same);
@@ -165,7 +167,7 @@ impl Loader {
     }
 }
 
-/// Whether two charts that feed a kind render the same.
+/// Returns true if two charts that feed a kind render the same.
 fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
     let chart = match (&new.chart, &old.chart) {
         (Some(new), Some(old)) => Arc::ptr_eq(new, old),

@@ -1,9 +1,9 @@
-//! Which file reconciles which kind, and what is said where none or two do.
+//! The file that reconciles each kind, and the words where none or two do.
 
 use super::super::load::{Files, Loaded, Loader, Options};
 use super::*;
 
-/// What is said of a kind that nothing reconciles.
+/// The words about a kind that nothing reconciles.
 const NOTHING: &str = "MemcachedBackup: it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your \
                        own that reconciles it";
 use crate::definitions::Types;

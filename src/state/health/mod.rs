@@ -1,6 +1,6 @@
-//! What an object says about itself: a word, ready counts, and whether that is good. Pure reading of the object,
-//! with the words and counts kubectl prints. The words of a pod are in `health/pod.rs`; what a custom resource
-//! makes of its children is in `tree`.
+//! The health of an object, as it says itself: a word, ready counts, and whether that is good. Pure reading
+//! of the object, with the words and counts kubectl prints. The words of a pod are in `health/pod.rs`; what a
+//! custom resource makes of its children is in `tree`.
 
 mod pod;
 
@@ -120,7 +120,8 @@ fn going(object: &Value, mut health: Health) -> Health {
     health
 }
 
-/// How an object is as far as its metadata tells: a release record by its labels, the number of keys by who manages them.
+/// How an object is as far as its metadata tells: a release record by its labels, the number of keys by who
+/// manages them.
 pub fn of_metadata(object: &Value) -> Health {
     let word = match object.get("kind").and_then(Value::as_str) {
         Some("Secret") if is_release(object) => meta::label(object, "status").unwrap_or("release").to_owned(),
@@ -130,7 +131,7 @@ pub fn of_metadata(object: &Value) -> Health {
     going(object, Health::new(Level::Plain, word))
 }
 
-/// Whether the controller has not yet looked at the newest spec.
+/// Returns true if the controller has not yet looked at the newest spec.
 fn unseen(object: &Value) -> bool {
     object.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or(0)
         < meta::generation(object)
@@ -267,7 +268,7 @@ fn managed_keys(object: &Value) -> Option<usize> {
     (!managers.is_empty()).then_some(keys.len())
 }
 
-/// Whether a Secret is Helm's record of a release.
+/// Returns true if a Secret is Helm's record of a release.
 fn is_release(object: &Value) -> bool {
     meta::label(object, "owner") == Some("helm")
         && meta::name(object).is_some_and(|name| name.starts_with("sh.helm.release.v1."))
@@ -281,7 +282,8 @@ fn secret(object: &Value) -> Health {
     Health::new(Level::Plain, keys(object))
 }
 
-/// Objects of other kinds, custom resources among them, by the conditions in use: Helm operators' and the usual ones.
+/// Objects of other kinds, custom resources among them, by the conditions in use: Helm operators' and the
+/// usual ones.
 fn generic(object: &Value) -> Health {
     for bad in ["ReleaseFailed", "Irreconcilable", "Stalled", "Failed", "Failure"] {
         if let Some(why) = is_true(object, bad) {

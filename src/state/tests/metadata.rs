@@ -1,4 +1,5 @@
-//! Objects whose metadata alone was read: rows as of whole ones, versions of whole ones only, nothing lost that was known.
+//! Objects whose metadata alone was read: rows as of whole ones, versions of whole ones only, nothing lost
+//! that was known.
 
 use super::{cr, memcached, owned, see};
 use crate::State;
@@ -18,7 +19,8 @@ fn map(version: &str, small: &str) -> Value {
     map
 }
 
-/// What an API server sends of an object where metadata is asked for; kind and version are put in by who asks.
+/// What an API server sends of an object where metadata is asked for; kind and version are put in by who
+/// asks.
 fn metadata(object: &Value) -> Event {
     let only =
         json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": object["metadata"]});

@@ -1,4 +1,4 @@
-//! What an object waits for, why it does not go, and what is left of it once it has gone.
+//! Reasons for which an object waits or does not go, and the rest of it once it has gone.
 
 use super::{cr, lose, memcached, owned, reconcile, see, sources};
 use crate::conditions::Truth;

@@ -116,8 +116,8 @@ pub(crate) fn follow(view: &mut ViewState, state: &State) -> Option<ViewRequest>
     Some(ViewRequest::PodLogs { sources: wanted })
 }
 
-/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
-/// changed. Where all objects come whole there is nothing to ask for.
+/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where
+/// that has changed. Where all objects come whole there is nothing to ask for.
 pub(crate) fn look(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let shown = view.detail.tab.part().shows_whole_object() && view.sees_detail();
     let copied = view.needs(Need::WholeObject);
@@ -170,7 +170,7 @@ pub(crate) fn step(view: &mut ViewState, state: &State, newer: bool) {
         .unwrap_or(versions.newest())
         .clamp(versions.oldest(), versions.newest());
     let to = if newer { at + 1 } else { at - 1 };
-    // Who looks at the newest follows it.
+    // The newest version is followed by a view that shows it.
     view.detail.how.version = (to < versions.newest()).then(|| (key, to.max(versions.oldest())));
     view.detail.scroll = 0;
 }

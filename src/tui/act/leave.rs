@@ -7,7 +7,8 @@ use opdev_event::{Asker, SessionRequest};
 use opdev_state::{Seen, State};
 use std::sync::Arc;
 
-/// Whether custom resources would stay behind on a cluster that lives on, and nobody has said what becomes of them.
+/// Returns true if custom resources would stay behind on a cluster that lives on, and nobody has said what
+/// becomes of them.
 pub(crate) fn asks_before_leaving(state: &State) -> bool {
     let Some(started) = &state.started else { return false };
     let open = !started.cluster.embedded && !started.cluster.read_only && started.on_exit.is_none();

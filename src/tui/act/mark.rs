@@ -14,7 +14,8 @@ impl ViewState {
         if marked.is_empty() { self.subject(state).cloned().into_iter().collect() } else { marked }
     }
 
-    /// Objects that are gone are not marked any more. In a table that is still read, they may be on a page to come.
+    /// Objects that are gone are not marked any more. In a table that is still read, they may be on a page to
+    /// come.
     pub(crate) fn settle_marks(&mut self, state: &State) {
         if self.marks.count() == 0 {
             return;

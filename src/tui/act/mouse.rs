@@ -1,5 +1,6 @@
-//! The mouse, where the user wants it: a click goes to a pane and selects a row, the wheel scrolls what is below it.
-//! A click on a tab, a heading or a key of the footer does what its key does; a border can be dragged.
+//! The mouse, where the user wants it: a click goes to a pane and selects a row, the wheel scrolls what is
+//! below it. A click on a tab, a heading or a key of the footer does what its key does; a border can be
+//! dragged.
 
 use crate::command::{Command, Input, Mouse};
 use crate::update::update;
@@ -97,8 +98,9 @@ pub(crate) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
     Vec::new()
 }
 
-/// The mouse while a dialog is open: a click presses the key that it hits, chooses a row, or closes the dialog beside it;
-/// a row that is chosen already is opened. The wheel moves in lists and texts; in questions it could press something.
+/// The mouse while a dialog is open: a click presses the key that it hits, chooses a row, or closes the
+/// dialog beside it; a row that is chosen already is opened. The wheel moves in lists and texts; in questions
+/// it could press something.
 fn in_dialog(
     view: &mut ViewState,
     mouse: Mouse,

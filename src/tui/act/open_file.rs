@@ -1,4 +1,5 @@
-//! Which file the key that opens a file means: the one that the selected failure names, else the one that is broken.
+//! The file that the key that opens a file means: the one that the selected failure names, else the one that
+//! is broken.
 
 use crate::command::Command;
 use crate::view::ViewState;
@@ -16,7 +17,7 @@ pub(crate) fn place(view: &ViewState, state: &State) -> Option<Place> {
     failure.or_else(|| state.problems().into_iter().find_map(|problem| problem.place))
 }
 
-/// Whether there is one; if not, why.
+/// Checks that there is one; the error says why not.
 pub(crate) fn enabled(view: &ViewState, state: &State) -> Result<(), NotNow> {
     place(view, state)
         .map(|_| ())

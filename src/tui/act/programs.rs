@@ -1,5 +1,6 @@
-//! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is selected is
-//! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
+//! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is
+//! selected is put into their words here; `run` gives the terminal to those that want it, the inner loop runs
+//! the others.
 
 use super::writable::{connected, writes};
 use crate::command::{Command, ask};
@@ -70,7 +71,7 @@ fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, NotNow>)
     Ok(out)
 }
 
-/// Whether a command of the user can start now; if not, why.
+/// Checks that a command of the user can start now; the error says why not.
 pub(crate) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Result<(), NotNow> {
     let command = &own.command;
     connected(state)?;
@@ -132,8 +133,8 @@ fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String
     value(word, object, state).ok_or_else(|| "nothing is selected".into())
 }
 
-/// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of objects may hold what
-/// a shell would run, and the user's own quotes around a word would undo any of ours.
+/// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of
+/// objects may hold what a shell would run, and the user's own quotes around a word would undo any of ours.
 #[allow(clippy::type_complexity)]
 fn script(
     text: &str,
@@ -176,7 +177,7 @@ fn environment(state: &State) -> Vec<(String, String)> {
     state.started.as_ref().map(|started| started.environment.clone()).unwrap_or_default()
 }
 
-/// Whether there is a pod to open a shell in; if not, why.
+/// Checks that there is a pod to open a shell in; the error says why not.
 pub(crate) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
         return Err("the embedded control plane plays the life of pods and runs no containers; there is no shell in one".into());
@@ -193,7 +194,7 @@ pub(crate) fn shell(view: &mut ViewState, state: &State) -> Vec<Command> {
     ask(view, request)
 }
 
-/// Whether the user has commands of their own.
+/// Says whether the user has commands of their own.
 pub(crate) fn has_own(view: &ViewState, _: &State) -> Result<(), NotNow> {
     match view.keys.own.is_empty() {
         true => Err("your config.yaml has no commands; docs/keys.md shows how to write one".into()),
@@ -221,7 +222,7 @@ pub(crate) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Requ
     })
 }
 
-/// Whether ports of the selected object can be forwarded; if not, why.
+/// Checks that ports of the selected object can be forwarded; the error says why not.
 pub(crate) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
         return Err("the embedded control plane runs no containers; nothing listens on its pods".into());
@@ -249,7 +250,8 @@ pub(crate) fn ports(seen: &Seen) -> Vec<String> {
     ports.map(pair).collect()
 }
 
-/// Forwards a port, such as `8080:80` or `80`, from loopback to the selected object, until it is cancelled or opdev ends.
+/// Forwards a port, such as `8080:80` or `80`, from loopback to the selected object, until it is cancelled or
+/// opdev ends.
 ///
 /// # Errors
 /// Where the text is no port, or nothing can be forwarded to.

@@ -24,7 +24,7 @@ enum ByProgram {
     LetThrough,
 }
 
-/// Whether the custom resources in question are reconciled, in a way that the action reaches.
+/// Checks that the custom resources in question are reconciled in a way that the action reaches.
 fn reconciled(view: &ViewState, state: &State, way: ByProgram) -> Result<(), NotNow> {
     let all = view.custom_targets(state);
     if all.is_empty() {
@@ -41,7 +41,7 @@ fn reconciled(view: &ViewState, state: &State, way: ByProgram) -> Result<(), Not
     Ok(())
 }
 
-/// Whether an action reaches a program's reconciles of a kind.
+/// Checks that an action reaches a program's reconciles of a kind.
 fn reached(way: ByProgram, program: &str, kind: &str, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match way {
         ByProgram::Asked => {
@@ -147,7 +147,7 @@ fn hold_watches(view: &mut ViewState, state: &State) -> Vec<Command> {
 /// Only what a program asks of the embedded control plane is disturbed: a cluster that others use never is.
 pub(crate) fn can_disturb(state: &State) -> Result<(), NotNow> {
     if !connected(state)?.cluster.embedded {
-        return Err("only calls to the embedded control plane are disturbed".into());
+        return Err("faults are injected only into calls to the embedded control plane".into());
     }
     match state.programs.runs().next() {
         Some(_) => Ok(()),
@@ -155,7 +155,7 @@ pub(crate) fn can_disturb(state: &State) -> Result<(), NotNow> {
     }
 }
 
-/// Whether the program of the project reconciles one of what is selected.
+/// Returns true if the program of the project reconciles one of what is selected.
 fn of_program(view: &ViewState, state: &State) -> bool {
     let targets = view.custom_targets(state);
     targets.iter().any(|seen| state.program_of(&seen.key.group, &seen.key.kind).is_some())

@@ -1,4 +1,4 @@
-//! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
+//! Conditions of every request: the connection is there, and the cluster may be written to.
 
 use crate::view::ViewState;
 use opdev_event::Started;
@@ -13,7 +13,7 @@ pub(crate) fn connected(state: &State) -> Result<&Started, NotNow> {
     state.started.as_deref().ok_or(NotNow::NotConnected)
 }
 
-/// Whether writes are allowed; if not, why.
+/// Checks that writes are allowed; the error says why not.
 ///
 /// # Errors
 /// What allows them.
@@ -25,12 +25,12 @@ pub(crate) fn writes(state: &State) -> Result<(), NotNow> {
     Ok(())
 }
 
-/// Whether there is a connection, as the rows of the registry ask for it.
+/// Says whether there is a connection, as the rows of the registry ask for it.
 pub(crate) fn is_connected(_: &ViewState, state: &State) -> Result<(), NotNow> {
     connected(state).map(drop)
 }
 
-/// Whether writes are allowed, as the rows of the registry ask for it.
+/// Says whether writes are allowed, as the rows of the registry ask for it.
 pub(crate) fn may_write(_: &ViewState, state: &State) -> Result<(), NotNow> {
     writes(state)
 }

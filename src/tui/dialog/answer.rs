@@ -1,4 +1,4 @@
-//! What a key in a dialog leads to.
+//! The answer of a dialog to a key.
 
 use crate::layer::Layer;
 use opdev_event::Request;

@@ -16,13 +16,13 @@ use opdev_state::State;
 pub(crate) struct Confirm {
     /// What is to be done, such as `Reconcile 3 objects`.
     pub title: String,
-    /// Which objects.
+    /// The objects.
     pub objects: Vec<ObjectRef>,
     /// The word of the answer that does it.
     pub word: &'static str,
     /// What is asked for then.
     pub request: Request,
-    /// Whether it destroys nothing: enter says yes, too.
+    /// True if it destroys nothing: enter says yes, too.
     pub harmless: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What to copy to the clipboard: one key each.
+//! Texts to copy to the clipboard: one key each.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

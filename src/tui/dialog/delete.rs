@@ -1,5 +1,6 @@
-//! The delete dialog: what goes along, who has to let go first, how long containers get. `y` deletes; enter alone does not.
-//! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
+//! The delete dialog: what goes along, who has to let go first, how long containers get. `y` deletes; enter
+//! alone does not. For an object that is to go already and does not, it offers to remove what it waits for,
+//! with the same care.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, named};
@@ -18,17 +19,17 @@ use std::sync::Arc;
 /// The delete dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct Delete {
-    /// Which objects, with their uids.
+    /// The objects, with their uids.
     pub objects: Vec<ObjectRef>,
     /// What belongs to them: kind and how many.
     pub owned: Vec<(String, usize)>,
-    /// Who has to let go of them first.
+    /// The finalizers that have to go first.
     pub finalizers: Vec<String>,
-    /// What happens to what they own.
+    /// The outcome for what they own.
     pub propagation: Propagation,
     /// Seconds for containers to end, as typed; empty leaves it to the object.
     pub grace: String,
-    /// Whether more is owned than was counted.
+    /// True if more is owned than was counted.
     pub more: bool,
     /// Since when it is to go: a single object that hangs.
     pub hangs: Option<String>,

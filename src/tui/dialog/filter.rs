@@ -14,7 +14,7 @@ use opdev_state::State;
 /// The line.
 #[derive(Debug)]
 pub(crate) struct FilterLine {
-    /// Of which pane.
+    /// The pane that is filtered.
     pane: Pane,
     /// The filter before.
     before: String,

@@ -1,4 +1,4 @@
-//! What is wrong with the operator: a list, worst first, and below it the page of the chosen one.
+//! Errors of the operator: a list, worst first, and below it the page of the chosen one.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

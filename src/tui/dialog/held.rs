@@ -1,5 +1,6 @@
-//! The question about a change that waits for an answer: letters answer it, esc is later, enter alone does nothing. One
-//! that came up by itself takes no answer until it is asked for: its keys were meant for something else.
+//! The question about a change that waits for an answer: letters answer it, esc is later, enter alone does
+//! nothing. One that came up by itself takes no answer until it is asked for: its keys were meant for
+//! something else.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};
@@ -16,11 +17,11 @@ use opdev_state::State;
 /// The dialog about a held change.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldDialog {
-    /// Which.
+    /// Its id.
     pub id: String,
     /// The first visible line of what changes.
     pub scroll: usize,
-    /// Whether the user has asked for it, and so means it with the keys.
+    /// True if the user has asked for it, and so means it with the keys.
     pub asked_for: bool,
 }
 

@@ -1,5 +1,6 @@
-//! The help: first what the focused pane needs most, on one page, where there is room for that; then every action with
-//! its keys and whether it is possible now. It scrolls, and narrows to what is searched for after a slash.
+//! The help: first what the focused pane needs most, on one page, where there is room for that; then every
+//! action with its keys and whether it is possible now. It scrolls, and narrows to what is searched for after
+//! a slash.
 
 use super::answer::Answer;
 use crate::act::programs;
@@ -23,7 +24,7 @@ pub(crate) struct Help {
     scroll: usize,
     /// What is searched for in it.
     typed: Option<String>,
-    /// Whether all keys are shown, rather than those that matter here.
+    /// True if all keys are shown, rather than those that matter here.
     all: bool,
 }
 

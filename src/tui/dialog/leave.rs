@@ -1,4 +1,5 @@
-//! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one.
+//! The outcome for the custom resources when opdev leaves a cluster that lives on, for good or for another
+//! one.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

@@ -1,4 +1,4 @@
-//! Who holds how much memory: the history with its budget, and the objects.
+//! The use of memory: the history with its budget, and the objects.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

@@ -1,4 +1,4 @@
-//! What a new object begins with: the text of a sample, or what a kind's schema says.
+//! The start of a new object: the text of a sample, or what a kind's schema says.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;
@@ -12,7 +12,8 @@ use opdev_panes::text::{Row, cut_front, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;
 
-/// The rows that reconcile what was typed: kinds by their schema first, then samples, each with its words and its path.
+/// The rows that reconcile what was typed: kinds by their schema first, then samples, each with its words and
+/// its path.
 fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String, String)> {
     let kinds = state.kinds().iter().map(|kind| {
         let from = NewFrom::Kind { gvk: kind.gvk.clone() };

@@ -1,5 +1,5 @@
-//! All notices: what is still true first, then what was told and done, newest first. A notice stands in the lowest border
-//! for a moment only; here it can be read again.
+//! All notices: what is still true first, then what was told and done, newest first. A notice stands in the
+//! lowest border for a moment only; here it can be read again.
 
 use super::answer::Answer;
 use crate::draw::boxes::full;

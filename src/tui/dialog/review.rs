@@ -1,4 +1,4 @@
-//! What a draft would change, before it is written: cancel, open the text again, write.
+//! Review of a draft's changes before they are written: cancel, open the text again, write.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// The dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct ReviewDialog {
-    /// Which draft.
+    /// The draft.
     pub id: DraftId,
-    /// Which of its stages.
+    /// The stage that is shown.
     pub at: Timestamp,
     /// The first visible line.
     pub scroll: usize,

@@ -60,7 +60,7 @@ fn choices(state: &State, typed: &str) -> Vec<SampleRow> {
     out
 }
 
-/// Whether a typed text may be a path.
+/// Returns true if a typed text may be a path.
 fn is_path(typed: &str) -> bool {
     typed.contains('/')
         || typed.starts_with(['.', '~'])

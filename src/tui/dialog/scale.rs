@@ -17,13 +17,13 @@ use std::sync::Arc;
 /// The scale dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
-    /// Which objects.
+    /// The objects.
     pub objects: Vec<ObjectRef>,
     /// How many the first one asks for now.
     pub from: Option<i64>,
     /// What stands in the field.
     pub typed: String,
-    /// Whether the field still holds what it was opened with: typing replaces it.
+    /// True if the field still holds what it was opened with: typing replaces it.
     pub fresh: bool,
     /// The custom resource whose reconciler will put the number back.
     pub owner: Option<String>,
@@ -127,7 +127,8 @@ impl Layer for Scale {
     }
 }
 
-/// The custom resource that a child belongs to, where its reconciler is at work: it puts back what others change.
+/// The custom resource that a child belongs to, where its reconciler is at work: it puts back what others
+/// change.
 fn reconciled_by(state: &State, seen: &Seen) -> Option<String> {
     if state.is_custom(&seen.key.group, &seen.key.kind) {
         return None;

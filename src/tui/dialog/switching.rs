@@ -1,4 +1,5 @@
-//! The wait for another cluster; and, for whatever is done to custom resources before opdev leaves one, how far that is.
+//! The wait for another cluster; and, for whatever is done to custom resources before opdev leaves one, how
+//! far that is.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;
@@ -21,7 +22,8 @@ pub(crate) struct Switching {
 }
 
 impl Layer for Switching {
-    /// Until the other cluster answers one can stay; after that, what is still done to custom resources can be left.
+    /// Until the other cluster answers one can stay; after that, what is still done to custom resources can
+    /// be left.
     fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q')) => Answer::AskOn(Task::Cancel { id: self.id }.into()),

@@ -1,6 +1,6 @@
-//! The question what a project may do beyond rendering and applying: letters answer it, esc is later, enter alone answers
-//! nothing. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
-//! else.
+//! The question what a project may do beyond rendering and applying: letters answer it, esc is later, enter
+//! alone answers nothing. A dialog that came up by itself takes no answer until it is asked for: its keys
+//! were meant for something else.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};
@@ -20,7 +20,7 @@ pub(crate) struct TrustDialog {
     pub permissions: Vec<Permission>,
     /// The first visible line of the list.
     pub scroll: usize,
-    /// Whether the user has asked for it, and so means it with the keys.
+    /// True if the user has asked for it, and so means it with the keys.
     pub asked_for: bool,
 }
 

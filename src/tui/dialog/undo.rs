@@ -1,4 +1,4 @@
-//! What was done lately, newest first; enter shows what undoing it would change.
+//! The last actions, newest first; enter shows what undoing one would change.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

@@ -20,7 +20,7 @@ pub(crate) struct Unlock {
     pub server: String,
     /// Why it is not clearly local.
     pub marks: String,
-    /// What was typed so far.
+    /// The text typed so far.
     pub typed: String,
 }
 
@@ -36,7 +36,7 @@ impl Unlock {
         })
     }
 
-    /// Whether the name is there.
+    /// Returns true if the name is there.
     pub(crate) fn is_right(&self) -> bool {
         self.typed == self.context
     }

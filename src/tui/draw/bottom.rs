@@ -1,6 +1,6 @@
-//! What comes and goes at the lower edge: what is wrong with the files, until it is fixed or hidden; the answer to a key
-//! that failed, until esc; a short message in the lowest border. The faulty line and the caret come first, then the
-//! fix in full, then the path.
+//! Rows that come and go at the lower edge: the errors of the files, until it is fixed or hidden; the answer
+//! to a key that failed, until esc; a short message in the lowest border. The faulty line and the caret come
+//! first, then the fix in full, then the path.
 
 use super::super::toast::Toast;
 use super::super::view::ViewState;
@@ -164,8 +164,8 @@ fn keys(of: &Diagnostic, many: usize, state: &State, view: &ViewState) -> Row {
     row
 }
 
-/// The line of the file that is at fault, and below it the caret with the message; the message alone where no line is
-/// known.
+/// The line of the file that is at fault, and below it the caret with the message; the message alone where no
+/// line is known.
 fn faulty_line(of: &Diagnostic, cells: usize) -> Vec<Row> {
     let message = words::one_line(&of.message);
     let alone = || wrap(&message, cells).into_iter().map(|line| Row::new(Role::Banner, line)).collect();

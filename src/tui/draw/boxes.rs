@@ -109,8 +109,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) role: Role,
 }
 
-/// The answers of a question, a line each: letters answer, and enter alone does nothing. Side by side where there is
-/// little room.
+/// The answers of a question, a line each: letters answer, and enter alone does nothing. Side by side where
+/// there is little room.
 pub(crate) fn choices(all: &[Choice<'_>], cells: usize, roomy: bool) -> Vec<Row> {
     if !roomy {
         let mut rows = vec![Row::default()];

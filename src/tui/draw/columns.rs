@@ -1,4 +1,4 @@
-//! Which columns the list of the custom resources has, for drawing it and for sorting it.
+//! The columns that the list of the custom resources has, for drawing it and for sorting it.
 
 use super::super::view::ViewState;
 use opdev_event::PrinterColumn;

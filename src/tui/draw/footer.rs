@@ -1,5 +1,5 @@
-//! The last line: keys of the focused pane on the left, what is under way on the right. The keys that lead to all others
-//! are the last ones to go.
+//! The last line: keys of the focused pane on the left, what is under way on the right. The keys that lead to
+//! all others are the last ones to go.
 
 use super::super::view::ViewState;
 use super::pieces::line;

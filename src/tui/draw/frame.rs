@@ -58,8 +58,8 @@ fn beside(which: Pane, view: &ViewState) -> &'static [Pane] {
     }
 }
 
-/// Draws what stands in the upper border of a pane: its number and name, what it is about, what narrows it; beside it
-/// the panes that share its place.
+/// Draws what stands in the upper border of a pane: its number and name, what it is about, what narrows it;
+/// beside it the panes that share its place.
 pub(super) fn title(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let focused = which == view.focus;
     let own = if focused { Role::Focus } else { Role::Title };

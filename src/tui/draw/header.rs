@@ -1,5 +1,6 @@
-//! The first line: what runs where, as whom, and how far the newest save is. The program's name, versions and counts give
-//! way on a narrow screen; project, cluster, namespace, identity and the state of the newest save never do.
+//! The first line: what runs where, as whom, and how far the newest save is. The program's name, versions and
+//! counts give way on a narrow screen; project, cluster, namespace, identity and the state of the newest save
+//! never do.
 
 use super::super::view::ViewState;
 use super::process;
@@ -21,7 +22,7 @@ struct HeaderPart {
     text: String,
     /// The lowest one gives way first.
     keep: u8,
-    /// Whether it may be cut in the middle where nothing else helps.
+    /// True if it may be cut in the middle where nothing else helps.
     long: bool,
 }
 
@@ -29,8 +30,8 @@ struct HeaderPart {
 const ALWAYS: u8 = 9;
 /// A name that is cut keeps so much.
 const LEAST_NAME: usize = 12;
-/// What counts errors and warnings stands at the end of the line; its place stays free where there are none, so that
-/// nothing moves when the first one comes.
+/// What counts errors and warnings stands at the end of the line; its place stays free where there are none,
+/// so that nothing moves when the first one comes.
 const BADGE: usize = 9;
 /// On a narrower screen that place is needed.
 const WITH_BADGE: usize = 76;
@@ -88,7 +89,8 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
     row
 }
 
-/// The parts that stay, and the words for the save: the longest only beside all parts; others before a name is cut.
+/// The parts that stay, and the words for the save: the longest only beside all parts; others before a name
+/// is cut.
 fn fitting(parts: Vec<HeaderPart>, texts: &[String], cells: usize) -> (Vec<HeaderPart>, String) {
     let levels = |parts: &[HeaderPart]| {
         let mut all: Vec<u8> = parts.iter().map(|part| part.keep).filter(|keep| *keep < ALWAYS).collect();
@@ -235,8 +237,8 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
     self::live(state)
 }
 
-/// The files of the newest save, where all that keeps them from serving is that they were tried and refused: by the API server
-/// in a dry run, or by what a program did in its shadow run.
+/// The files of the newest save, where all that keeps them from serving is that they were tried and refused:
+/// by the API server in a dry run, or by what a program did in its shadow run.
 fn refused(state: &State) -> Option<&[String]> {
     let run = state.impact.refused();
     let Some(failed) = &state.reload.failed else {

@@ -1,5 +1,5 @@
-//! The table of one kind: the API server's columns, only the visible window of its rows, and above them nothing but the
-//! headings. A table that is not there says why.
+//! The table of one kind: the API server's columns, only the visible window of its rows, and above them
+//! nothing but the headings. A table that is not there says why.
 
 use super::super::view::ViewState;
 use super::lists::{mark, put, star};
@@ -152,8 +152,8 @@ fn look(table: &KindTable, row: &TableRow) -> (Role, Role) {
     (Role::Text, role)
 }
 
-/// The columns that fit. The namespace shows where all are listed; what the server calls wide where it is wanted, or fits.
-/// Where there is no room the name is cut first, then columns go: AGE, then from the right.
+/// The columns that fit. The namespace shows where all are listed; what the server calls wide where it is
+/// wanted, or fits. Where there is no room the name is cut first, then columns go: AGE, then from the right.
 fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: usize) -> Vec<TableSlot> {
     let sample = || table.rows.iter().take(SAMPLE).chain(visible);
     let widest = |of: &dyn Fn(&TableRow) -> usize, head: usize| {

@@ -1,5 +1,5 @@
-//! The tree of owned objects, and what all lists share: signs, marks, paragraphs for empty ones. The custom resources
-//! are in `resources`, the reconciles in `reconciles`.
+//! The tree of owned objects, and what all lists share: signs, marks, paragraphs for empty ones. The custom
+//! resources are in `resources`, the reconciles in `reconciles`.
 
 use super::super::view::ViewState;
 use crate::draw::pieces::age;

@@ -1,5 +1,5 @@
-//! A state and a view become a frame. Draws only what is visible, and notes when something on it will have changed
-//! by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
+//! A state and a view become a frame. Draws only what is visible, and notes when something on it will have
+//! changed by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
 
 pub(super) mod bottom;
 pub(super) mod boxes;

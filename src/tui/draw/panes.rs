@@ -1,5 +1,5 @@
-//! The body: which panes are in sight, where they stand, and what each of them shows. Borders come first and titles last,
-//! so that a shared border belongs to the focused pane and its titles to whom they name.
+//! The body: which panes are in sight, where they stand, and what each of them shows. Borders come first and
+//! titles last, so that a shared border belongs to the focused pane and its titles to whom they name.
 
 use super::super::view::ViewState;
 use super::pieces::line;
@@ -79,7 +79,8 @@ fn places(view: &ViewState, body: Rect) -> [Rect; Pane::COUNT] {
     places
 }
 
-/// An open table has the whole width; below it stands its selected object, and what that owns, where it owns something.
+/// An open table has the whole width; below it stands its selected object, and what that owns, where it owns
+/// something.
 fn beside_table(view: &ViewState, body: Rect) -> [Rect; Pane::COUNT] {
     let upper = (body.height * 11 / 20).max(5);
     let below = Rect { y: body.y + upper - 1, height: body.height - upper + 1, ..body };

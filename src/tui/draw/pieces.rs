@@ -1,4 +1,4 @@
-//! What several panes draw: ages, empty cells, the tabs of the detail pane.
+//! Pieces that several panes draw: ages, empty cells, the tabs of the detail pane.
 
 use super::super::view::ViewState;
 use jiff::Timestamp;

@@ -1,4 +1,5 @@
-//! The operator's own programs in the header: the newest save, from the build to the start, and the level of trace.
+//! The operator's own programs in the header: the newest save, from the build to the start, and the level of
+//! trace.
 
 use super::super::view::ViewState;
 use super::header::Save;
@@ -8,8 +9,8 @@ use opdev_panes::theme::Role;
 use opdev_state::{Program, State};
 use std::time::Duration;
 
-/// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of several programs
-/// the one that needs the user most is told of.
+/// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of
+/// several programs the one that needs the user most is told of.
 pub(super) fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     if state.reload.failed.is_some() {
         return None;

@@ -1,5 +1,5 @@
-//! The list of the reconciles, newest first: its visible window, with the columns that this width has room for. Widths
-//! follow the pane, so a new row moves no column. An empty list says what will fill it.
+//! The list of the reconciles, newest first: its visible window, with the columns that this width has room
+//! for. Widths follow the pane, so a new row moves no column. An empty list says what will fill it.
 
 use super::super::view::ViewState;
 use super::lists::{mark, put, words_of};
@@ -155,7 +155,7 @@ struct Columns {
     why: usize,
     wrote: usize,
     took: usize,
-    /// Whether an object is called by its kind, and by its namespace.
+    /// True if an object is called by its kind, and by its namespace.
     kind: bool,
     namespace: bool,
 }
@@ -190,8 +190,8 @@ impl Columns {
         if self.kind { format!("{} {name}", object.gvk.kind) } else { name }
     }
 
-    /// A reason as it fits: echoes of own writes give way first, then what the sign and the result say, too, then the
-    /// front of a path, then the end of the text; never how often.
+    /// A reason as it fits: echoes of own writes give way first, then what the sign and the result say, too,
+    /// then the front of a path, then the end of the text; never how often.
     fn why(&self, why: &str, times: usize) -> String {
         let times = if times > 1 { format!(" ×{times}") } else { String::new() };
         let room = self.why.saturating_sub(width(&times));
@@ -271,7 +271,7 @@ fn why(reconcile: &Reconcile) -> String {
     }
 }
 
-/// Of which kinds something was written.
+/// The kinds to which something was written.
 fn wrote(reconcile: &Reconcile) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for change in &reconcile.objects {

@@ -1,5 +1,5 @@
-//! The list of the custom resources: only its visible window, with the columns that fit. An empty one says what will
-//! fill it.
+//! The list of the custom resources: only its visible window, with the columns that fit. An empty one says
+//! what will fill it.
 
 use super::super::view::ViewState;
 use super::columns::printer_columns;
@@ -55,8 +55,9 @@ const WITH_MARGIN: usize = 60;
 /// The selection, the star of a marked row, the sign, and the blanks between them.
 pub(super) const SIGN: usize = 4;
 
-/// The columns for this many cells. They follow the pane and the kinds of the project, never the rows. AGE gives way
-/// first, then STATUS down to its least, NAMESPACE, KIND where there is but one; a kind is cut last of all.
+/// The columns for this many cells. They follow the pane and the kinds of the project, never the rows. AGE
+/// gives way first, then STATUS down to its least, NAMESPACE, KIND where there is but one; a kind is cut last
+/// of all.
 fn slots(
     view: &ViewState,
     state: &State,
@@ -112,8 +113,8 @@ fn slots(
     slots
 }
 
-/// How wide names and their status are, which share these cells and a blank between them. Most names have less than 17
-/// letters; what is said of an object can be longer.
+/// How wide names and their status are, which share these cells and a blank between them. Most names have
+/// less than 17 letters; what is said of an object can be longer.
 fn divided(rest: usize) -> (usize, usize) {
     if rest < LEAST_NAME + 1 + LEAST_STATUS {
         let status = if rest >= 18 { LEAST_STATUS } else { 0 };

@@ -1,4 +1,4 @@
-//! What may follow the keys typed so far, in a box above the footer. Who types on quickly never sees it.
+//! Keys that may follow those typed so far, in a box above the footer. Who types on quickly never sees it.
 
 use super::super::view::ViewState;
 use super::frame::plain_box;
@@ -50,7 +50,8 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
     }
 }
 
-/// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come last.
+/// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come
+/// last.
 fn follow_ups(view: &ViewState, state: &State) -> Vec<(String, String, bool)> {
     let actions = view
         .keys

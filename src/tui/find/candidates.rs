@@ -1,4 +1,4 @@
-//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
+//! Candidates of a list, and those that match the typed text. Knows no view; `picker` gathers and opens.
 
 use opdev_event::{Destination, FaultRule, PodFailure};
 use opdev_object::meta::ObjectKey;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// More than these are counted, but cannot be scrolled to: another letter finds them sooner.
 const MOST: usize = 1_000;
 
-/// Which list it is.
+/// The list that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// Every action, and what they take.
@@ -81,7 +81,7 @@ pub(crate) struct Index {
     pub(crate) text: String,
     /// Where each text begins, and where its other names do.
     pub(crate) at: Vec<(u32, u32)>,
-    /// The same in lower case.
+    /// The texts in lower case.
     pub(crate) lower: Vec<u8>,
     /// Names that mean exactly one thing.
     pub(crate) exact: HashMap<String, u32>,
@@ -118,12 +118,12 @@ impl Remembered {
 pub(crate) struct Picker {
     pub(crate) what: What,
     pub(crate) typed: String,
-    /// Whether what is typed comes from the last time: typing replaces it.
+    /// True if what is typed comes from the last time: typing replaces it.
     pub(crate) resumed: bool,
     pub(crate) index: usize,
-    /// Which of the commands typed before is shown, counted from the newest.
+    /// The command typed before that is shown, counted from the newest.
     pub(crate) recalled: Option<usize>,
-    /// Whether the kinds of the API server are among what can be chosen.
+    /// True if the kinds of the API server are among what can be chosen.
     pub(crate) has_kinds: bool,
     /// The files that are.
     pub(crate) files: Option<Arc<[String]>>,

@@ -1,4 +1,4 @@
-//! What can be chosen from each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
+//! Candidates of each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
 
 use super::candidates::{Index, Item, What};
 use crate::act::programs;
@@ -164,7 +164,8 @@ fn objects(index: &mut Index, view: &ViewState, state: &State) {
     others.into_iter().for_each(push);
 }
 
-/// The kinds that the API server lists. A name that an action or a list of custom resources has stays with that.
+/// The kinds that the API server lists. A name that an action or a list of custom resources has stays with
+/// that.
 fn tables(index: &mut Index, state: &State) {
     for kind in state.served.iter().flat_map(|kinds| kinds.iter()) {
         let (name, group) = (kind.full_name(), &kind.gvk.group);
@@ -181,8 +182,8 @@ fn tables(index: &mut Index, state: &State) {
     }
 }
 
-/// The kinds of objects that are known. Where `only_custom`, and the API server has said what it lists, those of other
-/// kinds are among its tables.
+/// The kinds of objects that are known. Where `only_custom`, and the API server has said what it lists, those
+/// of other kinds are among its tables.
 fn kinds(index: &mut Index, state: &State, only_custom: bool) {
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for kind in state.kinds() {
@@ -272,7 +273,7 @@ fn name_of(to: &Destination) -> String {
     }
 }
 
-/// Whether opdev works there now.
+/// Returns true if opdev works there now.
 pub(crate) fn is_here(to: &Destination, state: &State) -> bool {
     let Some(started) = &state.started else { return false };
     match to {

@@ -1,4 +1,4 @@
-//! What is remembered for the next search: what was typed into the lists to choose from, and what they were gathered from.
+//! Memory for the next search: text typed into the lists, and the state they were gathered from.
 
 use super::candidates::Remembered;
 

@@ -1,5 +1,6 @@
-//! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything, namespaces,
-//! contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does what was chosen.
+//! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything,
+//! namespaces, contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does
+//! what was chosen.
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;
@@ -141,7 +142,7 @@ impl Picker {
         Answer::Stay
     }
 
-    /// Whether what was typed is a port of its own, and no part of the selected one.
+    /// Returns true if what was typed is a port of its own, and no part of the selected one.
     fn is_own_port(&self) -> bool {
         let Some(at) = self.best.get(self.index) else { return true };
         let is_number = self.typed.trim().split(':').all(|part| part.parse::<u16>().is_ok());
@@ -150,7 +151,8 @@ impl Picker {
         is_number && matches!(self.of.item(*at), Item::Port(pair) if !means(pair))
     }
 
-    /// Up brings back what was typed before, down what was typed after that; false where the key is for the list.
+    /// Up brings back what was typed before, down what was typed after that; false where the key is for the
+    /// list.
     fn recall(&mut self, key: Key, view: &ViewState) -> bool {
         let older = match key.code {
             KeyCode::Up if self.index == 0 && (self.typed.is_empty() || self.recalled.is_some()) => {
@@ -175,7 +177,7 @@ impl Picker {
             .then(|| (word, rest.trim()))
     }
 
-    /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
+    /// Returns true if what was typed says all: a number to scale to, or a namespace by its whole name.
     fn has_argument(&self, state: &State) -> bool {
         match self.argument() {
             Some(("scale" | "disturb" | "save" | "forward", _)) => true,
@@ -194,7 +196,8 @@ impl Picker {
         (word.to_owned(), rest.trim().to_owned())
     }
 
-    /// Whether what was typed is a kind with a filter, or nothing that the palette knows: then the API server may know it.
+    /// Returns true if what was typed is a kind with a filter, or nothing that the palette knows: then the
+    /// API server may know it.
     fn means_table(&self, state: &State) -> bool {
         let (word, filter) = self.table_words();
         let is_kind = || state.served.iter().flat_map(|kinds| kinds.iter()).any(|kind| kind.is_called(&word));
@@ -225,7 +228,7 @@ impl Picker {
         Answer::Close
     }
 
-    /// Whether what was typed is meant as a rule of its own: no rule of the list is like it.
+    /// Returns true if what was typed is meant as a rule of its own: no rule of the list is like it.
     fn is_rule(&self) -> bool {
         let typed = self.typed.trim();
         !typed.is_empty() && (self.matching() == 0 || typed.parse::<FaultRule>().is_ok())
@@ -286,7 +289,8 @@ impl Layer for Picker {
         }
     }
 
-    /// The kinds of the API server may come while the palette is open, the files of the project while the jump is.
+    /// The kinds of the API server may come while the palette is open, the files of the project while the
+    /// jump is.
     fn catch_up(&mut self, view: &mut ViewState, state: &State) {
         if self.what == What::Jump && self.files != state.files {
             self.fill(Picker::open(What::Jump, view, state));

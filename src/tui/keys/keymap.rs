@@ -75,8 +75,8 @@ impl Keymap {
     /// bound anew is taken from the action that has it by default.
     ///
     /// # Errors
-    /// Everything that is wrong, with its place: unknown actions, names that are no keys, keys bound twice, a moving
-    /// key bound to something that destroys.
+    /// Everything that is wrong, with its place: unknown actions, names that are no keys, keys bound twice, a
+    /// moving key bound to something that destroys.
     pub fn with(bindings: &[Binding]) -> Result<Self, Vec<Diagnostic>> {
         let mut map = Keymap::default();
         let mut wrong = Vec::new();

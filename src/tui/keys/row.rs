@@ -56,7 +56,7 @@ impl Row {
         self
     }
 
-    /// Whether it is possible right now; if not, why.
+    /// Says whether it is possible right now; if not, why.
     pub(crate) fn possible(&self, view: &ViewState, state: &State) -> Result<(), NotNow> {
         (self.when)(view, state)
     }
@@ -83,7 +83,7 @@ impl Deref for Row {
 }
 
 impl ViewState {
-    /// Whether an action is possible right now; if not, why.
+    /// Says whether an action is possible right now; if not, why.
     pub(crate) fn possible(&self, does: Do, state: &State) -> Result<(), NotNow> {
         self.keys.map.by(does).map_or(Ok(()), |row| row.possible(self, state))
     }

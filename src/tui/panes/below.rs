@@ -1,4 +1,4 @@
-//! Which pane is in sight where the reconciles, the detail pane and the operator log share a place.
+//! The pane that is in sight where the reconciles, the detail pane and the operator log share a place.
 
 use super::pane::Pane;
 
@@ -21,7 +21,7 @@ impl Below {
         }
     }
 
-    /// Whether the operator log is.
+    /// Returns true if the operator log is.
     pub fn is_log(self) -> bool {
         self.log
     }

@@ -1,4 +1,4 @@
-//! What can be clicked, as last drawn: tabs, headings of columns, keys of the footer. Each stands in one row.
+//! Targets of clicks, as last drawn: tabs, headings of columns, keys of the footer. Each stands in one row.
 
 use super::keys::action::Do;
 use super::keys::chord::Key;

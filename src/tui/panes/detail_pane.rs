@@ -1,5 +1,5 @@
-//! The detail pane: the open tab, its lines and how far they are scrolled, and how they are looked at. What the lines
-//! say is in `detail`, a file for each tab.
+//! The detail pane: the open tab, its lines and how far they are scrolled, and how they are looked at. What
+//! the lines say is in `detail`, a file for each tab.
 
 use super::detail::made_of::MadeOf;
 use super::detail::search::Search;
@@ -16,7 +16,7 @@ pub struct DetailPane {
     /// The first visible line, and whether it sticks to the end (log).
     pub scroll: usize,
     pub stick: bool,
-    /// Whether long lines wrap.
+    /// True if long lines wrap.
     pub wrap: bool,
     pub filter: String,
     pub lines: Lines,
@@ -63,7 +63,7 @@ impl Default for DetailPane {
 }
 
 impl DetailPane {
-    /// The same pane on another cluster: what is shown of it stays.
+    /// This pane on another cluster: its tab and width stay.
     pub fn elsewhere(self) -> Self {
         DetailPane { tab: self.tab, wrap: self.wrap, log_level: self.log_level, ..DetailPane::default() }
     }

@@ -1,4 +1,4 @@
-//! What is wrong with the operator, in short: the badge of the header, and the mark of a row.
+//! Findings in short: the badge of the header, and the mark of a row.
 
 use crate::text::Row;
 use crate::theme::Role;

@@ -1,4 +1,5 @@
-//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which
+//! version.
 
 use super::waterfall::{self, Line};
 use opdev_event::{Cause, CauseKind, Outcome, Reconcile};
@@ -23,13 +24,13 @@ pub enum Grouping {
 pub struct How {
     /// The grouping of the log, for one object and for all.
     pub grouping: [Grouping; 2],
-    /// Whether `managedFields` and other bookkeeping are shown.
+    /// True if `managedFields` and other bookkeeping are shown.
     pub managed: bool,
-    /// Whether each line of YAML says who owns it.
+    /// True if each line of YAML says who owns it.
     pub owners: bool,
     /// The version looked at; the newest where it is none, or that of another object.
     pub version: Option<(ObjectKey, u64)>,
-    /// Whether logs of pods are those of the runs before the last restarts.
+    /// True if logs of pods are those of the runs before the last restarts.
     pub previous: bool,
 }
 
@@ -64,7 +65,8 @@ pub struct ReconcileRow {
     pub line: Option<Line>,
     /// Counts the lines below the reconcile; the reconcile itself is 0.
     pub(crate) number: usize,
-    /// How many reconciles it stands for: retries of one failure are one row, and so are resyncs that did nothing.
+    /// How many reconciles it stands for: retries of one failure are one row, and so are resyncs that did
+    /// nothing.
     pub times: usize,
     /// The oldest of them: what a selection holds on to while newer retries come.
     pub oldest: u64,
@@ -95,9 +97,9 @@ pub fn reconcile_rows(
     rows
 }
 
-/// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where it stands behind
-/// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
-/// a part of one storm with it.
+/// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where
+/// it stands behind a newer one that only retried it and failed alike, that ran by the clock again and had
+/// nothing to do either, or that is a part of one storm with it.
 fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
     let storm = |reconcile: &Reconcile| findings.storm_of(reconcile).map(|finding| finding.id);
     let mut rows: Vec<(usize, u64)> = reconciles.iter().map(|reconcile| (1, reconcile.id)).collect();
@@ -117,7 +119,7 @@ fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings
             rows[at].0 = 0;
         }
     }
-    // Who opens one of them wants to see each.
+    // An opened fold shows each reconcile.
     let unfolded: BTreeSet<usize> =
         (0..reconciles.len()).filter(|at| open.contains(&reconciles[*at].id)).map(|at| front[at]).collect();
     for at in (0..reconciles.len()).filter(|at| unfolded.contains(&front[*at])) {
@@ -126,13 +128,13 @@ fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings
     rows
 }
 
-/// Whether a reconcile ran for no other reason than that the one before failed.
+/// Returns true if a reconcile ran for no other reason than that the one before failed.
 pub fn only_retries(reconcile: &Reconcile) -> bool {
     !reconcile.causes.is_empty()
         && reconcile.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
-/// Whether two reconciles ran by the clock for one reason, and wrote nothing.
+/// Returns true if two reconciles ran by the clock for one reason, and wrote nothing.
 fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
     let quiet = |reconcile: &Reconcile| {
         matches!(reconcile.outcome, Outcome::Unchanged | Outcome::Waiting)

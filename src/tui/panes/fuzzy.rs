@@ -1,11 +1,11 @@
-//! Fuzzy matching: the letters of each word in their order, anywhere; words at the start of a part of a name and in
-//! one piece first. Case does not matter for ASCII. Fast enough for 100,000 candidates at every key.
+//! Fuzzy matching: the letters of each word in their order, anywhere; words at the start of a part of a name
+//! and in one piece first. Case does not matter for ASCII. Fast enough for 100,000 candidates at every key.
 
-/// What was typed.
+/// The typed text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     words: Vec<Vec<u8>>,
-    /// Whether the letters of a word must lie close together.
+    /// True if the letters of a word must lie close together.
     close: bool,
 }
 
@@ -16,7 +16,7 @@ impl Query {
         Query { words, close: false }
     }
 
-    /// The same, for sentences: in a long one any letters are found somewhere.
+    /// A pattern for sentences: in a long one any letters are found somewhere.
     pub fn close(text: &str) -> Self {
         Query { close: true, ..Query::new(text) }
     }
@@ -28,7 +28,7 @@ impl Query {
         span(word, text).filter(|span| !far(span))
     }
 
-    /// Whether everything matches.
+    /// Returns true if everything matches.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -42,9 +42,9 @@ impl Query {
         Some(total)
     }
 
-    /// How near what was typed is to a name, and to a text that begins with it: the lower the better, then by score. What
-    /// lies in one piece comes before letters here and there, a name before what is said of it. In sentences letters here
-    /// and there say nothing.
+    /// How near what was typed is to a name, and to a text that begins with it: the lower the better, then by
+    /// score. What lies in one piece comes before letters here and there, a name before what is said of it.
+    /// In sentences letters here and there say nothing.
     pub fn rank(&self, name: &[u8], text: &[u8]) -> Option<(Nearness, i32)> {
         if let Some(score) = self.score(name) {
             let near = if self.is_whole_in(name) { Nearness::Name } else { Nearness::NameInPieces };

@@ -1,10 +1,11 @@
-//! Signs and lines for terminals that show ASCII alone: each cell gets the letter that stands for its sign. Done once
-//! for a whole frame, so that no sign is forgotten.
+//! Signs and lines for terminals that show ASCII alone: each cell gets the letter that stands for its sign.
+//! Done once for a whole frame, so that no sign is forgotten.
 
 use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Whether the locale, or the terminal, can show no more than ASCII. Where nothing names a locale, most terminals can.
+/// Returns true if the locale, or the terminal, can show no more than ASCII. Where nothing names a locale,
+/// most terminals can.
 pub fn ascii_only(var: impl Fn(&str) -> Option<String>) -> bool {
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| var(name).filter(|text| !text.is_empty()));

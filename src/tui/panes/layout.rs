@@ -1,6 +1,6 @@
-//! Where the panes stand: one at a time, two above each other, in two columns, or in three; and where the user moved the
-//! borders between them. Pure: the size of the screen goes in, rectangles come out. Rows never do: a new object, a new
-//! reconcile or a longer name moves no border.
+//! Where the panes stand: one at a time, two above each other, in two columns, or in three; and where the
+//! user moved the borders between them. Pure: the size of the screen goes in, rectangles come out. Rows never
+//! do: a new object, a new reconcile or a longer name moves no border.
 
 use super::pane::Pane;
 use opdev_event::Borders;
@@ -16,7 +16,7 @@ pub enum Shape {
     Stacked,
     /// Lists on the left; reconciles above the detail pane on the right.
     Two,
-    /// The same, and the operator log below the lists.
+    /// Two columns, and the operator log below the lists.
     Logged,
     /// Lists; reconciles above the operator log; detail: a selection changes only what is right of it.
     Three,
@@ -46,12 +46,12 @@ impl Shape {
         }
     }
 
-    /// Whether a page has the whole body.
+    /// Returns true if a page has the whole body.
     pub fn has_pages(self) -> bool {
         matches!(self, Shape::One | Shape::Stacked)
     }
 
-    /// Whether the operator log has a pane of its own.
+    /// Returns true if the operator log has a pane of its own.
     pub fn has_log(self) -> bool {
         matches!(self, Shape::Logged | Shape::Three)
     }
@@ -115,8 +115,9 @@ pub struct Pair {
     pub lower: Pane,
 }
 
-/// The areas of the panes in the order of `Pane::ALL`; empty where one is not shown. Neighbours share a border, so each
-/// pane is one row or column larger than its share. The header and the footer are not in the body.
+/// The areas of the panes in the order of `Pane::ALL`; empty where one is not shown. Neighbours share a
+/// border, so each pane is one row or column larger than its share. The header and the footer are not in the
+/// body.
 pub fn areas(body: Rect, shape: Shape, pair: Pair, borders: &Borders) -> [Rect; Pane::COUNT] {
     let (width, height) = (body.width, body.height);
     let screen = height + 2;

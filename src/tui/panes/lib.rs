@@ -1,5 +1,5 @@
-//! Panes: what each of them holds and how its lines look; the keys, the theme and the terminal that all share. Knows no
-//! dialog and makes no request.
+//! Panes: what each of them holds and how its lines look; the keys, the theme and the terminal that all
+//! share. Knows no dialog and makes no request.
 
 pub mod below;
 pub mod click_targets;

@@ -1,5 +1,6 @@
-//! The pane of the operator log: what the operator prints, as it comes, without opdev's own lines. New lines are added
-//! to the ones already made. The log by reconcile, with levels and opdev's lines, is a tab of the detail pane.
+//! The pane of the operator log: what the operator prints, as it comes, without opdev's own lines. New lines
+//! are added to the ones already made. The log by reconcile, with levels and opdev's lines, is a tab of the
+//! detail pane.
 
 use super::lists::filter::Filter;
 use super::lists::pane_rows::PanePart;
@@ -18,7 +19,7 @@ const MOST: usize = 6_000;
 pub struct LogPane {
     /// The first visible line, where the newest ones are not followed.
     pub scroll: usize,
-    /// Whether one has scrolled up.
+    /// True if one has scrolled up.
     pub held: bool,
     pub filter: String,
     pub rows: Vec<Row>,
@@ -52,7 +53,7 @@ impl LogPane {
     }
 }
 
-/// Whether the operator wrote a line: its own program, or a reconciler that opdev runs for it.
+/// Returns true if the operator wrote a line: its own program, or a reconciler that opdev runs for it.
 fn is_operators(line: &LogLine) -> bool {
     line.reconcile.is_some() || !["opdev", "kube_"].iter().any(|own| line.target.starts_with(own))
 }

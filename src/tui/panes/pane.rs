@@ -41,6 +41,7 @@ impl Pane {
     }
 }
 
-/// A tab of the detail pane, by the name of the action that shows it. Each has a file in `detail`, which names it.
+/// A tab of the detail pane, by the name of the action that shows it. Each has a file in `detail`, which
+/// names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tab(pub(crate) &'static str);

@@ -1,5 +1,5 @@
-//! The screen as it was last drawn: where what stands, what can be clicked, when it changes by itself; and where the user
-//! has put the borders.
+//! The screen as it was last drawn: where what stands, what can be clicked, when it changes by itself; and
+//! where the user has put the borders.
 
 use super::click_targets::Spots;
 use super::layout::{Edge, Shape};
@@ -42,12 +42,12 @@ impl Default for Screen {
 }
 
 impl Screen {
-    /// Whether a pane is in sight, as last drawn.
+    /// Returns true if a pane is in sight, as last drawn.
     pub fn shows(&self, pane: Pane) -> bool {
         self.places[pane.index()].area() > 0
     }
 
-    /// The same screen on another cluster.
+    /// This screen on another cluster.
     pub fn elsewhere(self) -> Self {
         Screen { dragged: None, spots: Spots::default(), wake: None, ..self }
     }

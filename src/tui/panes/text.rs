@@ -1,4 +1,5 @@
-//! Text by the cell: cutting, padding, wrapping, and rows of coloured pieces. Control characters never get through.
+//! Text by the cell: cutting, padding, wrapping, and rows of coloured pieces. Control characters never get
+//! through.
 
 use super::theme::{Role, Theme};
 use opdev_event::words::is_hidden;
@@ -72,8 +73,8 @@ pub fn cut_path(path: &str, most: usize) -> String {
     whole.unwrap_or_else(|| cut_front(path, most))
 }
 
-/// Texts cut to `most` cells so that those that differ still do, as far as that is possible: in the middle first, where
-/// that is not enough at another place.
+/// Texts cut to `most` cells so that those that differ still do, as far as that is possible: in the middle
+/// first, where that is not enough at another place.
 pub fn cut_apart(texts: &[&str], most: usize) -> Vec<String> {
     let room = most.saturating_sub(1);
     let heads = [room / 2, room * 3 / 4, room / 4, room, 0];
@@ -141,7 +142,8 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// Text that is safe to draw: tabs become spaces, other control characters, and those that turn text around, a dot.
+/// Text that is safe to draw: tabs become spaces, other control characters, and those that turn text around,
+/// a dot.
 pub fn clean(text: &str) -> String {
     text.chars()
         .flat_map(|c| match c {
@@ -175,8 +177,8 @@ impl Row {
         self.0.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// The row on as many rows as it needs, broken at spaces where there are any; what follows is indented like the
-    /// first word.
+    /// The row on as many rows as it needs, broken at spaces where there are any; what follows is indented
+    /// like the first word.
     pub fn wrapped(&self, cells: usize) -> Vec<Row> {
         let all: Vec<(Role, char)> =
             self.0.iter().flat_map(|(role, text)| text.chars().map(move |c| (*role, c))).collect();
@@ -208,7 +210,8 @@ impl Row {
         rows
     }
 
-    /// Draws it, cut with an ellipsis, over `cells` cells; the selected row keeps its pieces but looks selected.
+    /// Draws it, cut with an ellipsis, over `cells` cells; the selected row keeps its pieces but looks
+    /// selected.
     pub fn draw(&self, buffer: &mut Buffer, theme: Theme, (x, y): (u16, u16), cells: usize, selected: bool) {
         let total: usize = self.0.iter().map(|(_, text)| width(text)).sum();
         let mut at = 0;
@@ -238,8 +241,8 @@ fn cell(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// How many characters go on one line of `cells`: all, or up to the last space that has a word before it, or as many
-/// as fit.
+/// How many characters go on one line of `cells`: all, or up to the last space that has a word before it, or
+/// as many as fit.
 fn fitting(text: &[(Role, char)], cells: usize, indent: usize) -> usize {
     let mut at = 0;
     let mut space = None;

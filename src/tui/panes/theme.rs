@@ -1,6 +1,6 @@
-//! How each role looks: eight colours, read from the files in `themes`, which are built in, or from one of the
-//! user's own, and a weight that belongs to the role. Colour is never the only sign: every role that matters has a symbol
-//! or a word, too.
+//! How each role looks: eight colours, read from the files in `themes`, which are built in, or from one of
+//! the user's own, and a weight that belongs to the role. Colour is never the only sign: every role that
+//! matters has a symbol or a word, too.
 
 use opdev_event::{Diagnostic, Place, Severity, ThemeChoice, words};
 use opdev_object::spelling::nearest;
@@ -144,7 +144,7 @@ impl Theme {
         }
     }
 
-    /// Whether only the terminal itself can tell if its background is light.
+    /// Returns true if only the terminal itself can tell if its background is light.
     pub fn asks_background(var: impl Fn(&str) -> Option<String>) -> bool {
         let terminal = Terminal::of(&var);
         terminal.colours != Colours::None && terminal.light.is_none() && terminal.answers
@@ -166,8 +166,8 @@ impl Theme {
         }
     }
 
-    /// The theme that the settings name: the user's own file of that name, else a built-in one; `auto` leaves it to
-    /// the terminal.
+    /// The theme that the settings name: the user's own file of that name, else a built-in one; `auto` leaves
+    /// it to the terminal.
     ///
     /// # Errors
     /// Where there is none of that name, or its file has a mistake in it.
@@ -204,9 +204,9 @@ enum Colours {
 /// What the environment tells of a terminal.
 struct Terminal {
     colours: Colours,
-    /// Whether its background is light, where that is known.
+    /// True if its background is light, where that is known.
     light: Option<bool>,
-    /// Whether it can be asked: some do not answer, and some show the question.
+    /// True if it can be asked: some do not answer, and some show the question.
     answers: bool,
 }
 
@@ -215,7 +215,8 @@ impl Terminal {
         let full = |name: &str| var(name).filter(|text| !text.is_empty());
         let term = full("TERM").unwrap_or_default();
         let vt = ["vt1", "vt2", "vt3", "vt5"].iter().any(|begin| term.starts_with(begin));
-        // GNU screen understands no 24-bit colours, but whoever starts it in a modern terminal hands the variable on.
+        // GNU screen understands no 24-bit colours, but whoever starts it in a modern terminal hands the
+        // variable on.
         let screen = full("STY").is_some() && term.starts_with("screen");
         let truecolor = matches!(full("COLORTERM").as_deref(), Some("truecolor" | "24bit"));
         let colours = match () {

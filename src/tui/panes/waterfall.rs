@@ -1,5 +1,6 @@
-//! One reconcile opened up in place: why it ran, how long it waited, its steps and calls as bars on the scale of the
-//! reconcile, what it wrote, when it runs again. Pure: which lines there are does not depend on the width, how they look does.
+//! One reconcile opened up in place: why it ran, how long it waited, its steps and calls as bars on the scale
+//! of the reconcile, what it wrote, when it runs again. Pure: which lines there are does not depend on the
+//! width, how they look does.
 
 use super::detail::parts::clock_millis;
 use super::pane::Tab;
@@ -31,7 +32,8 @@ pub enum Line {
     Requeue,
 }
 
-/// The lines of a reconcile from the first cause to the requeue, with at most `most` changed fields for each cause.
+/// The lines of a reconcile from the first cause to the requeue, with at most `most` changed fields for each
+/// cause.
 pub fn lines(reconcile: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for i in words::in_order(&reconcile.causes) {
@@ -94,7 +96,8 @@ pub fn tab(line: Line) -> Tab {
 
 /// The scale of a reconcile: where it begins and how long it is.
 pub struct Scale {
-    /// How much of the queue wait is drawn in front of the reconcile: all of it, or nothing where it would dwarf the rest.
+    /// How much of the queue wait is drawn in front of the reconcile: all of it, or nothing where it would
+    /// dwarf the rest.
     queued: Duration,
     total: Duration,
 }
@@ -237,7 +240,7 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
             let ruler = format!("├{}┤", "─".repeat(bar.saturating_sub(2)));
             Row::new(
                 Role::Dim,
-                format!("{} {ruler} {}", left("   pass", label), right(&took(scale.total), 7)),
+                format!("{} {ruler} {}", left("   in all", label), right(&took(scale.total), 7)),
             )
         }
         Line::Queue => {
@@ -248,7 +251,7 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
                     let cells = scale.cell(Duration::ZERO, bar).max(1);
                     format!(" {}", left(&"░".repeat(cells), bar))
                 }
-                (false, bar) => format!(" {}", left("« before the pass, not to scale", bar)),
+                (false, bar) => format!(" {}", left("« before the reconcile, not to scale", bar)),
             };
             Row::new(
                 Role::Dim,
@@ -287,7 +290,7 @@ fn took(duration: Duration) -> String {
     words::took(duration).replace(' ', "")
 }
 
-/// Whether an answer is a refusal; a miss is an answer, not a fault.
+/// Returns true if an answer is a refusal; a miss is an answer, not a fault.
 pub(crate) fn refused(call: &Call) -> bool {
     (call.status == 0 || call.status >= 400) && call.status != 404
 }
@@ -318,7 +321,8 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
         .and(Role::Dim, call.place.as_ref().map(|place| format!(" {place}")).unwrap_or_default())
 }
 
-/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the reconcile's own.
+/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the
+/// reconcile's own.
 fn mark(row: Row, reconcile: &Reconcile, at: usize) -> Row {
     let Some(process) = &reconcile.process else { return row };
     let among = |places: &[u32]| u32::try_from(at).is_ok_and(|at| places.contains(&at));

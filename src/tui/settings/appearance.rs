@@ -7,18 +7,18 @@ use opdev_panes::theme::Theme;
 /// How the screen looks.
 pub(crate) struct Look {
     pub(crate) theme: Theme,
-    /// Whether signs and lines are letters, and whether the terminal itself asks for that.
+    /// The form of signs and lines: letters or not, and whether the terminal itself asks for letters.
     pub(crate) ascii: bool,
     pub(crate) ascii_terminal: bool,
-    /// Whether the mouse selects and scrolls.
+    /// True if the mouse selects and scrolls.
     pub(crate) mouse: bool,
-    /// Whether the terminal is known to understand links.
+    /// True if the terminal is known to understand links.
     pub(crate) knows_links: bool,
-    /// Whether places in files are links, where the settings say so.
+    /// True if places in files are links, where the settings say so.
     pub(crate) links: Option<bool>,
     /// For times of day.
     pub(crate) zone: TimeZone,
-    /// What came of the settings.
+    /// The outcome of the settings.
     pub(crate) following: Following,
 }
 
@@ -43,7 +43,7 @@ impl Look {
         Look { theme: terminal, zone, following: Following::on(terminal), ..Look::default() }
     }
 
-    /// Whether places in files are links.
+    /// Returns true if places in files are links.
     pub(crate) fn shows_links(&self) -> bool {
         self.links.unwrap_or(self.knows_links)
     }

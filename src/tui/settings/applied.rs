@@ -1,10 +1,10 @@
-//! Which settings were taken in, and what is wrong with them.
+//! Settings that were taken in, and their errors.
 
 use opdev_event::{Diagnostic, Preferences, words};
 use opdev_panes::theme::Theme;
 use std::sync::Arc;
 
-/// What came of the settings.
+/// The outcome of the settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Following {
     /// The settings that were looked at last.

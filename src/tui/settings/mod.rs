@@ -1,5 +1,5 @@
-//! The settings of keys, theme and mouse, brought onto the view. A mistake leaves all as it was and is told until it
-//! is mended or dismissed.
+//! The settings of keys, theme and mouse, brought onto the view. A mistake leaves all as it was and is told
+//! until it is fixed or dismissed.
 
 pub(crate) mod appearance;
 pub(crate) mod applied;
@@ -44,7 +44,8 @@ impl ViewState {
     }
 }
 
-/// The theme that is asked for. A terminal without colours outweighs the project's wish, but not the user's own.
+/// The theme that is asked for. A terminal without colours outweighs the project's wish, but not the user's
+/// own.
 fn theme(choice: Option<&ThemeChoice>, terminal: Theme) -> Result<Theme, Box<Diagnostic>> {
     match choice {
         None => Ok(terminal),

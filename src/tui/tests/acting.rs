@@ -1,4 +1,4 @@
-//! What acting keys ask for: a state, keys, the requests that come of them; and the frames of their dialogs.
+//! Requests of acting keys: a state, keys, the requests that come of them; and the frames of their dialogs.
 
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};

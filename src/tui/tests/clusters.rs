@@ -1,5 +1,5 @@
-//! What the screen says about the cluster behind opdev: how far it is protected, whether it answers, who else works
-//! on it; and what the keys about it ask for.
+//! The screen's words about the cluster behind opdev: how far it is protected, whether it answers, who else
+//! works on it; and what the keys about it ask for.
 
 use super::acting::{commands, requests};
 use super::fixture::{events, now, object, of, reference, seen, sources, started};

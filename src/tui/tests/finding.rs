@@ -1,5 +1,5 @@
-//! What finding keys lead to: palette, jump, filters, order, namespaces, search; and that rows that follow the state
-//! one by one are those that would be made anew.
+//! Finding keys: palette, jump, filters, order, namespaces, search; and that rows that follow the state one
+//! by one are those that would be made anew.
 
 use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};

@@ -1,4 +1,5 @@
-//! A busy state for tests, made of events only: three custom resources, their trees, reconciles of every kind.
+//! A busy state for tests, made of events only: three custom resources, their trees, reconciles of every
+//! kind.
 
 use jiff::Timestamp;
 use opdev_event::{
@@ -374,7 +375,8 @@ pub(crate) fn held_type() -> Event {
     }))
 }
 
-/// The project wants to run a program and to read a variable; one host was allowed before. A name tries to look harmless.
+/// The project wants to run a program and to read a variable; one host was allowed before. A name tries to
+/// look harmless.
 pub(crate) fn trust_asked() -> Event {
     let run = Permission::RunProgram { program: "./scripts/\u{202e}hs.tset".to_owned() };
     let read = Permission::ReadVariable {

@@ -110,7 +110,7 @@ pub(crate) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, &mut ViewState::default(), keys, size));
 }
 
-/// The same with a view that has been somewhere already.
+/// Checks a frame of a view that has been somewhere already.
 pub(crate) fn check_view(name: &str, state: &State, view: &mut ViewState, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, view, keys, size));
 }

@@ -1,4 +1,5 @@
-//! A state with a past for tests: an object written by three managers, one that does not go, one that has gone.
+//! A state with a past for tests: an object written by three managers, one that does not go, one that has
+//! gone.
 
 use super::fixture::{at, events, gone, logged, object, of, reference, seen_at};
 use opdev_event::{Event, Level};

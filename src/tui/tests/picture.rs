@@ -1,5 +1,6 @@
 //! The pictures of the README: frames as SVG, one that stands still and some that follow each other.
-//! `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws them anew, so that what the README shows is what the program shows.
+//! `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws them anew, so that what the README shows is what the
+//! program shows.
 
 use super::fixture::{broken, busy, events, in_theme, of, sources, started};
 use super::frames::screen;
@@ -73,7 +74,8 @@ fn svg(buffer: &Buffer) -> String {
     format!("{}{}</g>\n</svg>\n", head(size(buffer), label), drawn(buffer))
 }
 
-/// Frames that follow each other, each for some seconds, again and again. Who shows no motion sees the first one.
+/// Frames that follow each other, each for some seconds, again and again. Who shows no motion sees the first
+/// one.
 fn moving(frames: &[Buffer], seconds: usize) -> String {
     let all = frames.len() * seconds;
     let mut out = head(

@@ -1,4 +1,5 @@
-//! Programs that keys start: what is put into their words, when they ask, when they do not start; what is saved and copied.
+//! Programs that keys start: what is put into their words, when they ask, when they do not start; what is
+//! saved and copied.
 
 use super::acting::commands;
 use super::fixture::{busy, events, of};

@@ -1,5 +1,5 @@
-//! A walk over the registry of actions: each is named, explained, in the palette and the help, can be bound anew, and
-//! stands in `docs/keys.md`, which is written from it (`UPDATE_GOLDEN=1 cargo test`).
+//! A walk over the registry of actions: each is named, explained, in the palette and the help, can be bound
+//! anew, and stands in `docs/keys.md`, which is written from it (`UPDATE_GOLDEN=1 cargo test`).
 
 use super::fixture::busy;
 use super::frames::{screen, text};

@@ -311,7 +311,7 @@ fn versions_are_stepped_through_and_the_newest_is_followed() {
     next["spec"]["replicaCount"] = serde_json::json!(4);
     state.reduce(seen_at("17:02:13", next.clone()));
     assert_eq!(version("", &mut view, &state), "version 7 of 7");
-    // Who looks at an older one keeps it.
+    // A view of an older version keeps it.
     version("<", &mut view, &state);
     next["spec"]["replicaCount"] = serde_json::json!(5);
     state.reduce(seen_at("17:02:13", next));
@@ -331,7 +331,8 @@ fn what_is_deleted_cannot_be_acted_on() {
     }
 }
 
-/// More than a screen can use is not looked for; that it is cut is said where the objects stand, and where they would go.
+/// More than a screen can use is not looked for; that it is cut is said where the objects stand, and where
+/// they would go.
 #[test]
 fn a_tree_without_end_says_where_it_stops() {
     let mut state = of(events());

@@ -1,6 +1,7 @@
-//! What every size of the screen keeps. Information is what can be read and reached: the panes that are in sight, their
-//! columns, their rows, the tabs of the detail pane, the keys of the footer. A pane more is worth more than columns of
-//! another, and what is under way more than a key; with as many panes nothing gets less where the screen gets larger.
+//! Parts that every size of the screen keeps. Information is what can be read and reached: the panes that are
+//! in sight, their columns, their rows, the tabs of the detail pane, the keys of the footer. A pane more is
+//! worth more than columns of another, and what is under way more than a key; with as many panes nothing gets
+//! less where the screen gets larger.
 
 use super::fixture::{broken, busy, events, of};
 use super::frames::{screen, text};

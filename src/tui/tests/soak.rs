@@ -1,5 +1,6 @@
-//! Random keys, clicks, pastes, sizes and events, without a panic and without a control character on the screen.
-//! A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for ten minutes.
+//! Random keys, clicks, pastes, sizes and events, without a panic and without a control character on the
+//! screen. A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for
+//! ten minutes.
 
 use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen, shadow_run};
 use crate::view::ViewState;
@@ -132,7 +133,7 @@ fn run(seed: u64, steps: usize) {
                     )
                 });
                 assert!(asked || !deletes, "deleted without a question, seed {seed}");
-                // Who leaves comes back: the screen is to go on.
+                // A user who leaves comes back: the screen is to go on.
                 view.leaving = false;
             }
         }

@@ -338,7 +338,7 @@ fn an_object_on_a_later_page_is_selected_once_its_page_is_there() {
     assert_eq!(selected(&view, &state).as_deref(), Some("lone"));
     show(&mut state, &mut view, rows, true);
     assert_eq!(selected(&view, &state).as_deref(), Some("lone"));
-    // Who moves does not wait for it any more.
+    // A user who moves does not wait for it any more.
     view.go_to(&key, &state);
     show(&mut state, &mut view, page(100), false);
     commands(&mut view, &state, "j");

@@ -1,6 +1,6 @@
-//! TypeScript declarations for reconcilers: the module `opdev:types` from the schemas of CRDs, and the module `opdev`
-//! of the host, so that an editor checks `self.spec.replica` as it is typed. Pure: schemas in, text out; what a schema
-//! does not say is `unknown`, never a guess.
+//! TypeScript declarations for reconcilers: the module `opdev:types` from the schemas of CRDs, and the module
+//! `opdev` of the host, so that an editor checks `self.spec.replica` as it is typed. Pure: schemas in, text
+//! out; what a schema does not say is `unknown`, never a guess.
 
 mod schema;
 #[cfg(test)]
@@ -55,8 +55,8 @@ pub fn declarations<'a>(crds: impl IntoIterator<Item = &'a Value>) -> String {
     out
 }
 
-/// The `tsconfig.json` that a folder of reconcilers needs beside the declarations: strict, nothing emitted, no
-/// libraries of browsers or Node, and only syntax whose types can be taken out.
+/// The `tsconfig.json` that a folder of reconcilers needs beside the declarations: strict, nothing emitted,
+/// no libraries of browsers or Node, and only syntax whose types can be taken out.
 pub fn tsconfig() -> String {
     "{
   \"compilerOptions\": {
@@ -156,7 +156,8 @@ fn interface(kind: &Served<'_>, name: &str) -> String {
             continue;
         }
         out.push_str(&schema::comment(&schema::about(field), "  "));
-        // A spec that is left out altogether is as good as an empty one; everything else is as the schema says.
+        // A spec that is left out altogether is as good as an empty one; everything else is as the schema
+        // says.
         let mark = if key == "spec" || schema::is_there(kind.schema, key, field) { "" } else { "?" };
         if field.get("properties").is_some() && matches!(key.as_str(), "spec" | "status") {
             let part = format!("{name}{}", pascal(key));

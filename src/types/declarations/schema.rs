@@ -1,5 +1,5 @@
-//! One OpenAPI schema as a TypeScript type: enums as unions, maps as index signatures, int-or-string as both, unknown
-//! fields as `unknown`, with what the schema says of a field as its comment.
+//! One OpenAPI schema as a TypeScript type: enums as unions, maps as index signatures, int-or-string as both,
+//! unknown fields as `unknown`, with what the schema says of a field as its comment.
 
 use serde_json::Value;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ pub(super) fn key(name: &str) -> String {
     if is_identifier(name) { name.to_owned() } else { text(name) }
 }
 
-/// Whether a field is always there: required, or filled in by its default.
+/// Returns true if a field is always there: required, or filled in by its default.
 pub(super) fn is_there(parent: &Value, name: &str, field: &Value) -> bool {
     let required = parent.get("required").and_then(Value::as_array);
     required.is_some_and(|list| list.iter().any(|item| item == name)) || field.get("default").is_some()

@@ -1,4 +1,5 @@
-//! Made-up API types: a tree of structs with markers, as Go text, and edits of it with what each does to the schema.
+//! Made-up API types: a tree of structs with markers, as Go text, and edits of it with what each does to the
+//! schema.
 
 use serde_json::{Map, Value, json};
 use std::fmt;

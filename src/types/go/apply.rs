@@ -1,5 +1,5 @@
-//! What each schema marker does to a schema, and what it demands of it, in the words of controller-gen.
-//! Never looks at a Go type.
+//! The effect of each schema marker on a schema, and its demands, in the words of controller-gen. Never looks
+//! at a Go type.
 
 use super::marker_error::MarkerError;
 use super::markers::Marker;
@@ -142,7 +142,8 @@ fn topology(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -
             if schema.list_type.as_deref() != Some("map") {
                 return Err(MarkerError::misplaced("listMapKey", "an associative-list"));
             }
-            // Kubernetes 0.37 says one key with both markers, and API servers refuse a key that is there twice.
+            // Kubernetes 0.37 says one key with both markers, and API servers refuse a key that is there
+            // twice.
             let again = schema.list_map_keys.iter().any(|key| **key == *value);
             if !(again && profile.at_least(Level::V0_22)) {
                 schema.list_map_keys.push(value.into());
@@ -179,8 +180,8 @@ fn default(name: &str, value: &Value, schema: &mut Schema) {
     schema.default = Some(Arc::new(if list { json!([]) } else { value.clone() }));
 }
 
-/// A field with `k8s:required` has something in it. Where its type is known by reference only, controller-gen takes it for a
-/// struct, and so do the CRDs that are made with it.
+/// A field with `k8s:required` has something in it. Where its type is known by reference only, controller-gen
+/// takes it for a struct, and so do the CRDs that are made with it.
 fn not_empty(schema: &mut Schema) {
     let least = match schema.kind() {
         "string" => &mut schema.min_length,

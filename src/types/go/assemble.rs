@@ -1,5 +1,5 @@
-//! Kinds to CustomResourceDefinitions: versions, names, columns, subresources, and what else markers on a kind say.
-//! Makes no schemas itself.
+//! Kinds to CustomResourceDefinitions: versions, names, columns, subresources, and what else markers on a
+//! kind say. Makes no schemas itself.
 
 use super::build::{Builder, KeptCrd, Versions};
 use super::marker_error::MarkerError;

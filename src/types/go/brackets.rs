@@ -1,6 +1,7 @@
-//! The declarations of a Go file by its brackets alone, for files that the grammar cannot read as a whole: function bodies
-//! and initialisers are blanked out, for no type depends on them, and a bracket that is never closed is found. A line
-//! that begins with a keyword of a declaration begins one, as gofmt writes it. Never decides what a declaration means.
+//! The declarations of a Go file by its brackets alone, for files that the grammar cannot read as a whole:
+//! function bodies and initialisers are blanked out, for no type depends on them, and a bracket that is never
+//! closed is found. A line that begins with a keyword of a declaration begins one, as gofmt writes it. Never
+//! decides what a declaration means.
 
 use super::package::counts_as_name;
 use std::ops::Range;
@@ -118,7 +119,7 @@ struct Scan<'t> {
 impl Scan<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
-        // Whether a line break here ends a statement.
+        // A line break ends a statement where this is true.
         let mut complete = false;
         while let Some(byte) = bytes.get(self.at).copied() {
             if (self.at == 0 || bytes.get(self.at - 1) == Some(&b'\n')) && self.keyword().is_some() {

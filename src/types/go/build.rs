@@ -22,17 +22,18 @@ const DEPTH: usize = 60;
 /// The types of a CRD and the names of their versions.
 pub(crate) type Versions = Vec<(TypeId, String)>;
 
-/// Schemas of types and whole CRDs; what is of packages that did not change stays from one generation to the next.
+/// Schemas of types and whole CRDs; what is of packages that did not change stays from one generation to the
+/// next.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) schemas: HashMap<TypeId, Arc<Schema>>,
     /// Types that a type refers to.
     pub(crate) needs: HashMap<TypeId, Vec<TypeId>>,
-    /// What is wrong with a type.
+    /// Errors of a type.
     pub(crate) problems: HashMap<TypeId, Vec<Diagnostic>>,
     pub(crate) resolved: flatten::Resolved,
-    /// The described schemas of types without source: whether they have one now is asked in each generation, but their
-    /// descriptions take longer to read than all the rest.
+    /// The described schemas of types without source: whether they have one now is asked in each generation,
+    /// but their descriptions take longer to read than all the rest.
     pub(crate) built_in: HashMap<TypeId, Schema>,
     /// Types with fixed schemas.
     fixed: HashSet<TypeId>,
@@ -98,7 +99,7 @@ pub(crate) struct Builder<'a> {
     optional_packages: HashMap<Arc<str>, bool>,
     /// Modules whose source is missing and whose built-in facts were used.
     pub(crate) without_source: HashSet<String>,
-    /// What is said of built-in types, once one without source was met.
+    /// The words about built-in types, once one without source was met.
     pub(crate) descriptions: Option<Descriptions>,
 }
 
@@ -114,7 +115,7 @@ pub(crate) struct At<'c> {
 }
 
 impl<'c> At<'c> {
-    /// The same place, one step into the expression.
+    /// This place, one step into the expression.
     fn inner(self) -> At<'c> {
         At { decl: None, markers: &[], depth: self.depth + 1, ..self }
     }
@@ -309,7 +310,8 @@ impl<'a> Builder<'a> {
             TypeKind::Slice(element) => self.slice(at, element, true),
             TypeKind::Array(element) => self.slice(at, element, false),
             TypeKind::Map(key, value) => self.map(at, key, value),
-            // Older releases apply the markers of `type A *B` once for the pointer and once for what it points to.
+            // Older releases apply the markers of `type A *B` once for the pointer and once for what it
+            // points to.
             TypeKind::Pointer(inner) if self.is(Level::V0_20) => self.expression(at.inner(), inner),
             TypeKind::Pointer(inner) => self.expression(At { depth: at.depth + 1, ..at }, inner),
             TypeKind::Struct(fields) => match at.decl {
@@ -345,8 +347,8 @@ impl<'a> Builder<'a> {
         schema
     }
 
-    /// A reference to a type, which is made when it is resolved: type after type, so that long chains are no deep
-    /// recursion.
+    /// A reference to a type, which is made when it is resolved: type after type, so that long chains are no
+    /// deep recursion.
     fn reference(&mut self, id: TypeId) -> Schema {
         if let Some(open) = self.open.last() {
             let needs = self.kept.needs.entry(open.clone()).or_default();
@@ -406,7 +408,8 @@ impl<'a> Builder<'a> {
         Schema::default()
     }
 
-    /// A type with a declaration of its own: a reference, with type and format where a basic type lies under it.
+    /// A type with a declaration of its own: a reference, with type and format where a basic type lies under
+    /// it.
     fn named(&mut self, package: &Arc<Package>, file: &Arc<SourceFile>, decl: &TypeDecl) -> Schema {
         let id = TypeId { package: package.path.clone(), name: decl.name.clone() };
         let mut schema = self.reference(id.clone());

@@ -1,5 +1,5 @@
-//! Comment groups as Go's parser forms them, and which of them are a node's documentation, its markers, or the
-//! package's. Knows nothing of what a marker means.
+//! Comment groups as Go's parser forms them, and which of them are a node's documentation, its markers, or
+//! the package's. Knows nothing of what a marker means.
 
 use std::sync::Arc;
 use tree_sitter::Node;
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a comment's text (with its slashes) is a marker.
+/// Returns true if a comment's text (with its slashes) is a marker.
 pub(crate) fn is_marker(comment: &str) -> bool {
     comment.strip_prefix("//").is_some_and(|rest| rest.trim_start().starts_with('+'))
 }

@@ -1,6 +1,7 @@
-//! Copy methods of Go types: the `zz_generated.deepcopy.go` that controller-gen's `object` generator writes, byte for byte,
-//! without a Go toolchain. This file decides which types get methods and puts the file together; `deepcopy/body.rs`
-//! writes the methods, `deepcopy/model.rs` knows the types. Never writes to disk.
+//! Copy methods of Go types: the `zz_generated.deepcopy.go` that controller-gen's `object` generator writes,
+//! byte for byte, without a Go toolchain. This file decides which types get methods and puts the file
+//! together; `deepcopy/body.rs` writes the methods, `deepcopy/model.rs` knows the types. Never writes to
+//! disk.
 
 mod aliases;
 mod body;
@@ -33,7 +34,8 @@ const MARKERS: [&str; 3] = ["+kubebuilder:object:", "+k8s:deepcopy-gen", "+ kube
 pub struct DeepCopies {
     /// The files, by folder.
     pub files: Vec<DeepCopyFile>,
-    /// Folders of packages whose file cannot be made; what was generated before should stay. The diagnostics say why.
+    /// Folders of packages whose file cannot be made; what was generated before should stay. The diagnostics
+    /// say why.
     pub broken: Vec<String>,
     /// What is wrong, by place.
     pub diagnostics: Vec<Diagnostic>,
@@ -51,8 +53,8 @@ pub struct DeepCopyFile {
 }
 
 impl Generator {
-    /// The copy methods of the types of some folders, given as paths or as patterns such as `./...`. `header` is the text
-    /// of controller-gen's `headerFile`, with the year put in.
+    /// The copy methods of the types of some folders, given as paths or as patterns such as `./...`. `header`
+    /// is the text of controller-gen's `headerFile`, with the year put in.
     pub fn deep_copies(&mut self, files: &dyn Files, packages: &[String], header: &str) -> DeepCopies {
         let dirs = roots::folders(files, packages);
         let start = dirs.first().map_or(".", String::as_str);
@@ -179,7 +181,7 @@ fn flag(markers: &[RawMarker], name: &str, wrong: &mut impl FnMut(&RawMarker, &s
     }
 }
 
-/// Whether a package asks for methods of all its types.
+/// Returns true if a package asks for methods of all its types.
 fn of_package(package: &Package, problems: &mut Vec<Diagnostic>) -> bool {
     let mut legacy = None;
     for file in &package.files {
@@ -196,7 +198,7 @@ fn of_package(package: &Package, problems: &mut Vec<Diagnostic>) -> bool {
     legacy.unwrap_or(false)
 }
 
-/// Whether a type is a `runtime.Object`.
+/// Returns true if a type is a `runtime.Object`.
 fn is_object(markers: &[RawMarker], wrong: &mut impl FnMut(&RawMarker, &str)) -> bool {
     flag(markers, "kubebuilder:object:root", wrong).unwrap_or_else(|| {
         let interfaces = |raw: &RawMarker| {
@@ -207,7 +209,7 @@ fn is_object(markers: &[RawMarker], wrong: &mut impl FnMut(&RawMarker, &str)) ->
     })
 }
 
-/// Whether methods are wanted for a type.
+/// Tells whether methods are wanted for a type.
 fn is_enabled(
     markers: &[RawMarker],
     all: bool,

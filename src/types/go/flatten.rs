@@ -13,14 +13,14 @@ pub(crate) trait Types {
     fn schema(&mut self, id: &TypeId) -> Arc<Schema>;
     /// Two branches of one schema have different types.
     fn conflict(&mut self, have: &str, want: &str);
-    /// Which release is followed.
+    /// The release that is followed.
     fn profile(&self) -> &Profile;
     /// The schema is nested too deeply, or has become too large, to go on.
     fn too_large(&mut self);
 }
 
-/// Types with their references resolved, and schemas with their `allOf` merged by the schema they were made of;
-/// kept for reuse.
+/// Types with their references resolved, and schemas with their `allOf` merged by the schema they were made
+/// of; kept for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved {
     types: HashMap<TypeId, Arc<Schema>>,
@@ -192,7 +192,7 @@ fn embed(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
     resolved.depth -= 1;
 }
 
-/// The same for a schema that others may share: what was made of it once is used again.
+/// Merges every `allOf` of a schema that others may share: the result of one merge is used again.
 fn embed_shared(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Arc<Schema>) {
     if Arc::strong_count(schema) == 1 {
         return embed(types, resolved, Arc::make_mut(schema));
@@ -232,7 +232,7 @@ impl Merge<'_> {
         }
     }
 
-    /// The same where equal values are one.
+    /// Takes over values as `either` does, but equal values are one.
     fn same<T: Clone + PartialEq>(
         &mut self,
         target: &mut Option<T>,
@@ -244,8 +244,8 @@ impl Merge<'_> {
         }
     }
 
-    /// The same where both are the one value that a marker of a type or field gave: a type that is reached twice says it
-    /// once. Equal values of different markers go aside.
+    /// Takes over values as `same` does, but only where both are the one value that a marker of a type or
+    /// field gave: a type that is reached twice says it once. Equal values of different markers go aside.
     fn shared<T: ?Sized>(
         &mut self,
         target: &mut Option<Arc<T>>,

@@ -1,5 +1,5 @@
-//! Types whose source is not on the machine: built-in Kubernetes types from the facts and descriptions of one release, types
-//! of the standard library by name, and for the rest a diagnostic that names the module.
+//! Types whose source is not on the machine: built-in Kubernetes types from the facts and descriptions of one
+//! release, types of the standard library by name, and for the rest a diagnostic that names the module.
 
 mod markers;
 
@@ -107,7 +107,7 @@ fn module_of(package: &str, missing: &Missing) -> (String, String) {
     })
 }
 
-/// What is said of a built-in type.
+/// The words about a built-in type.
 struct Said<'a> {
     descriptions: &'a Descriptions,
     definition: String,
@@ -173,8 +173,9 @@ fn undescribed(package: &str, name: &str) -> Option<Schema> {
     Some(schema)
 }
 
-/// A schema of the facts. OpenAPI has a default for each value that cannot be missing (`""`, `0`), which no marker of the
-/// Go type gave: of fields that must be there, of items and of values of maps. `markers` knows the others.
+/// A schema of the facts. OpenAPI has a default for each value that cannot be missing (`""`, `0`), which no
+/// marker of the Go type gave: of fields that must be there, of items and of values of maps. `markers` knows
+/// the others.
 fn from_json(value: &Value, may_be_missing: bool, depth: usize) -> Schema {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(Into::into);
     let names = |name: &str| -> Vec<Arc<str>> {

@@ -1,5 +1,6 @@
-//! Golden cases of `tests/golden/types/go`: own Go files, and what the real controller-gen made of them, release by
-//! release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of CRDs[,version[,maxDescLen[,dangerous+unexported+meta]]]]]` compares a whole project by hand.
+//! Golden cases of `tests/golden/types/go`: own Go files, and what the real controller-gen made of them,
+//! release by release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of
+//! CRDs[,version[,maxDescLen[,dangerous+unexported+meta]]]]]` compares a whole project by hand.
 
 #![allow(clippy::disallowed_methods)]
 

@@ -1,5 +1,5 @@
-//! Where the source of an import lies, without a Go toolchain: the module's own folders, `replace` and `go.work`,
-//! `vendor`, then the module cache. Reads `go.mod` and `go.work`; never downloads.
+//! Where the source of an import lies, without a Go toolchain: the module's own folders, `replace` and
+//! `go.work`, `vendor`, then the module cache. Reads `go.mod` and `go.work`; never downloads.
 
 use super::Files;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn escape(path: &str) -> String {
     out
 }
 
-/// What is left of an import path below a module's path.
+/// The rest of an import path below a module's path.
 fn below<'p>(path: &'p str, module: &str) -> Option<&'p str> {
     if module.is_empty() {
         return None;
@@ -195,7 +195,7 @@ impl Modules {
         modules
     }
 
-    /// Whether there is a `go.mod`.
+    /// Returns true if there is a `go.mod`.
     pub(crate) fn are_named(&self) -> bool {
         !self.main.path.is_empty() || !self.work.is_empty()
     }
@@ -384,7 +384,8 @@ impl Modules {
         None
     }
 
-    /// A module in the cache, in the very version: types of another one would be written into the project's files.
+    /// A module in the cache, in the very version: types of another one would be written into the project's
+    /// files.
     fn cached(&self, files: &dyn Files, module: &str, version: &str, rest: &str) -> Option<Found> {
         let cache = self.cache.as_deref()?;
         let dir = join(&format!("{cache}/{}@{}", escape(module), escape(version)), rest);

@@ -1,10 +1,10 @@
-//! Types whose Go source says nothing of their JSON: the ones controller-gen has fixed schemas for, and those of the
-//! standard library, whose source is not at hand. Facts only.
+//! Types whose Go source says nothing of their JSON: the ones controller-gen has fixed schemas for, and those
+//! of the standard library, whose source is not at hand. Facts only.
 
 use super::schema::{Additional, Schema};
 use std::sync::Arc;
 
-/// What is known of a type by its package and name.
+/// The known facts about a type by its package and name.
 pub(crate) fn schema(package: &str, name: &str, embedded_object_meta: bool) -> Option<Schema> {
     let text = |format: &str| Schema {
         format: (!format.is_empty()).then(|| format.into()),
@@ -72,7 +72,7 @@ pub(crate) fn is_whole(package: &str) -> bool {
     matches!(package, "k8s.io/apimachinery/pkg/api/resource" | "k8s.io/apimachinery/pkg/util/intstr")
 }
 
-/// Whether a fixed type writes its own JSON.
+/// Returns true if a fixed type writes its own JSON.
 pub(crate) fn marshals_json(package: &str, name: &str) -> bool {
     matches!(
         (package, name),
@@ -163,7 +163,7 @@ const NAMED_STRINGS: &[(&str, &str)] = &[
     ("k8s.io/apimachinery/pkg/types", "NodeName PatchType UID"),
 ];
 
-/// Whether a type is a string with a name.
+/// Returns true if a type is a string with a name.
 pub(crate) fn is_named_string(package: &str, name: &str) -> bool {
     let names = NAMED_STRINGS.iter().find(|(of, _)| *of == package);
     names.is_some_and(|(_, names)| names.split_whitespace().any(|known| known == name))

@@ -1,4 +1,4 @@
-//! What is wrong with the project's own files before any schema is made: text that is no Go, markers with arguments
+//! Errors of the project's own files before any schema is made: text that is no Go, markers with arguments
 //! that cannot be read, and markers that have no effect, with what was probably meant.
 
 use super::comments::RawMarker;

@@ -40,7 +40,7 @@ impl MarkerError {
         MarkerError::Misplaced { what: what.into(), wanted, found: None }
     }
 
-    /// The same with the type that is there.
+    /// This error with the type that is there.
     pub(crate) fn misplaced_on(
         what: impl Into<String>,
         wanted: &'static str,

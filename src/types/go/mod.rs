@@ -1,6 +1,7 @@
-//! Go type files to CRDs, without a Go toolchain: what controller-gen makes of types, documentation and markers, from
-//! syntax alone. Start at [`Generator::generate`]; source comes in through [`Files`]. Tolerates files that are being
-//! typed: what cannot be read is a diagnostic with its place, never a panic. Never does IO, writes no YAML.
+//! Go type files to CRDs, without a Go toolchain: what controller-gen makes of types, documentation and
+//! markers, from syntax alone. Start at [`Generator::generate`]; source comes in through [`Files`]. Tolerates
+//! files that are being typed: what cannot be read is a diagnostic with its place, never a panic. Never does
+//! IO, writes no YAML.
 
 mod apply;
 mod assemble;
@@ -40,7 +41,8 @@ pub use profile::{Level, Profile};
 use crate::diagnostic::Diagnostic;
 use std::sync::Arc;
 
-/// The folder of a package by its import path: of the project's module, of one beside it, or of one that it requires.
+/// The folder of a package by its import path: of the project's module, of one beside it, or of one that it
+/// requires.
 pub fn package_folder(files: &dyn Files, import_path: &str) -> Option<String> {
     imports::Modules::read(files, ".").find(files, import_path, None).ok().map(|found| found.dir)
 }
@@ -66,7 +68,8 @@ impl Generator {
         self.store.text(path)
     }
 
-    /// The CRDs and RBAC markers of some folders, given as paths or as patterns such as `./...` and `./api/...`.
+    /// The CRDs and RBAC markers of some folders, given as paths or as patterns such as `./...` and
+    /// `./api/...`.
     pub fn generate(&mut self, files: &dyn Files, packages: &[String], options: &Options) -> Generated {
         let dirs = roots::folders(files, packages);
         let start = dirs.first().map_or(".", String::as_str);

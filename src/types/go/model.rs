@@ -1,4 +1,4 @@
-//! What the generator is given, and what it makes.
+//! Input and output of the generator.
 
 use super::profile::Profile;
 use crate::diagnostic::{Diagnostic, Place};
@@ -22,13 +22,15 @@ pub trait Files {
         Vec::new()
     }
 
-    /// The folder of a Go installation, for types of the standard library; without it, only what is known of them.
+    /// The folder of a Go installation, for types of the standard library; without it, only what is known of
+    /// them.
     fn go_root(&self) -> Option<String> {
         None
     }
 }
 
-/// The text of a Go file. What is no UTF-8 becomes zero bytes, one for one: Go reads neither, and both have a place.
+/// The text of a Go file. What is no UTF-8 becomes zero bytes, one for one: Go reads neither, and both have a
+/// place.
 pub fn source(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -53,13 +55,13 @@ pub struct Options {
     pub generate_embedded_object_meta: bool,
     /// No annotation says which release made a CRD.
     pub omit_tool_version: bool,
-    /// The CRDs are written to files: a type of a module that is not on this machine is an error where what is known of it
-    /// is of another release.
+    /// The CRDs are written to files: a type of a module that is not on this machine is an error where what
+    /// is known of it is of another release.
     pub exact: bool,
 }
 
-/// What came out. A file that cannot be read costs the CRDs that need it, not the others: where there is an error
-/// among the diagnostics and a CRD is `broken` or gone, the one that was made before it should be kept.
+/// What came out. A file that cannot be read costs the CRDs that need it, not the others: where there is an
+/// error among the diagnostics and a CRD is `broken` or gone, the one that was made before it should be kept.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The CRDs, by kind and group.
@@ -81,8 +83,8 @@ pub struct Crd {
     pub object: Arc<Value>,
     /// The project's files its schema was made of, sorted.
     pub files: Vec<String>,
-    /// Where each field is declared, by version and path: `v1.spec.replicas`, `v1.spec.ports[].name` for items,
-    /// `v1.spec.limits{}.max` for the values of a map. Only fields that the project itself declares.
+    /// Where each field is declared, by version and path: `v1.spec.replicas`, `v1.spec.ports[].name` for
+    /// items, `v1.spec.limits{}.max` for the values of a map. Only fields that the project itself declares.
     pub places: Arc<BTreeMap<String, Place>>,
     /// Something in it could not be read; see the diagnostics.
     pub broken: bool,
@@ -91,8 +93,8 @@ pub struct Crd {
 /// One `+kubebuilder:rbac` marker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RbacMarker {
-    /// Its arguments: `groups`, `resources`, `resourceNames`, `verbs`, `urls` as lists, `namespace`, `roleName` as
-    /// texts.
+    /// Its arguments: `groups`, `resources`, `resourceNames`, `verbs`, `urls` as lists, `namespace`,
+    /// `roleName` as texts.
     pub args: Map<String, Value>,
     /// Where it stands.
     pub place: Place,

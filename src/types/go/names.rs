@@ -1,4 +1,4 @@
-//! What a name in a Go file stands for: a type of the package, of an imported or dot-imported one, or of the
+//! The meaning of a name in a Go file: a type of the package, of an imported or dot-imported one, or of the
 //! language; what lies under a named type; and which types write their own JSON. Makes no schemas.
 
 use super::build::Builder;
@@ -185,7 +185,8 @@ impl Builder<'_> {
         Under::Unknown
     }
 
-    /// Whether a declared type, or a pointer to it, has `MarshalJSON` and `MarshalText`, its own or promoted.
+    /// Two answers for a declared type, or a pointer to it: it has `MarshalJSON` and `MarshalText`, its own
+    /// or promoted.
     pub(crate) fn marshals(
         &mut self,
         package: &Arc<Package>,

@@ -1,5 +1,6 @@
-//! Where the declarations of a Go file begin and end, by its letters alone, so that of a large package only the types
-//! that are used get parsed. For files that compile; where the letters do not add up, it says nothing.
+//! Where the declarations of a Go file begin and end, by its letters alone, so that of a large package only
+//! the types that are used get parsed. For files that compile; where the letters do not add up, it says
+//! nothing.
 
 use super::package::counts_as_name;
 use super::syntax::{SourceFile, TypeDecl, read};
@@ -78,7 +79,8 @@ pub(crate) fn parser() -> Parser {
     parser
 }
 
-/// Parses some parts of a text; what is outside is as if it were not there, and places are those of the whole.
+/// Parses some parts of a text; what is outside is as if it were not there, and places are those of the
+/// whole.
 fn parse(path: &str, text: &Arc<str>, chunks: &[Chunk]) -> Option<SourceFile> {
     let ranges: Vec<tree_sitter::Range> = chunks
         .iter()

@@ -1,5 +1,5 @@
-//! Which release of controller-gen is followed: its output changed from release to release, and a project pins one.
-//! Holds no rules itself; the places that differ ask `Profile::at_least`.
+//! The release of controller-gen that is followed: its output changed from release to release, and a project
+//! pins one. Holds no rules itself; the places that differ ask `Profile::at_least`.
 
 use crate::diagnostic::Diagnostic;
 use std::fmt;
@@ -23,11 +23,12 @@ pub enum Level {
     V0_20,
     /// `k8s:immutable`, `k8s:enum`, `externalDocs`.
     V0_21,
-    /// `omitzero`, `k8s:listType`, `k8s:listMapKey`, numbers followed by words, map keys with `MarshalText`, one-of rules
-    /// as sums, patches of webhooks.
+    /// `omitzero`, `k8s:listType`, `k8s:listMapKey`, numbers followed by words, map keys with `MarshalText`,
+    /// one-of rules as sums, patches of webhooks.
     V0_22,
-    /// Topology markers on fields of named lists and maps, `k8s:maxItems`, `k8s:minimum`, `k8s:maximum`, lengths for
-    /// `k8s:required`, the last list type wins, `omitToolVersion`. Versions that are no release are taken as this.
+    /// Topology markers on fields of named lists and maps, `k8s:maxItems`, `k8s:minimum`, `k8s:maximum`,
+    /// lengths for `k8s:required`, the last list type wins, `omitToolVersion`. Versions that are no release
+    /// are taken as this.
     V0_23,
 }
 
@@ -49,8 +50,8 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The profile of a version as a project pins it, such as `v0.18.0`; anything that is no release of controller-gen
-    /// (`master`, a commit) is the newest that is known.
+    /// The profile of a version as a project pins it, such as `v0.18.0`; anything that is no release of
+    /// controller-gen (`master`, a commit) is the newest that is known.
     pub fn parse(version: &str) -> Profile {
         let version = version.trim();
         let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// A text that may be missing.
 pub(crate) type Text = Option<Arc<str>>;
 
-/// The field a property was declared by: its place in its struct, as where that stands changes with every edit above.
+/// The field a property was declared by: its place in its struct, as where that stands changes with every
+/// edit above.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) of: TypeId,

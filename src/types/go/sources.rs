@@ -1,5 +1,5 @@
-//! Packages on demand: reads folders through `Files`, parses what changed since the last time and nothing else.
-//! Files in the module cache never change and are read once. Never decides what a type means.
+//! Packages on demand: reads folders through `Files`, parses what changed since the last time and nothing
+//! else. Files in the module cache never change and are read once. Never decides what a type means.
 
 use super::Files;
 use super::brackets::without_code;
@@ -61,7 +61,7 @@ impl Store {
             return file.clone();
         }
         self.parsed += 1;
-        // Of these, constants and comments outside of types have a meaning.
+        // These words give a meaning to constants and to comments outside of types.
         let whole = ["+k8s:enum", "+kubebuilder:validation:Optional"].iter().any(|word| text.contains(word));
         if !ours
             && !whole
@@ -98,8 +98,8 @@ impl Store {
 }
 
 impl Store {
-    /// The tree of a text; what did not change since the last one is taken over from it. A tree with faults is made
-    /// from nothing, so that it does not depend on what was there before.
+    /// The tree of a text; what did not change since the last one is taken over from it. A tree with faults
+    /// is made from nothing, so that it does not depend on what was there before.
     fn tree(&mut self, path: &str, text: &Arc<str>) -> Option<tree_sitter::Tree> {
         if let Some(mut tree) = self.trees.remove(path)
             && let Some(old) = self.files.get(path)
@@ -181,7 +181,7 @@ impl<'a> Loader<'a> {
         Some(package)
     }
 
-    /// Whether a `go.mod` says which modules the project takes.
+    /// Returns true if a `go.mod` says which modules the project takes.
     pub(crate) fn in_a_module(&self) -> bool {
         self.modules.are_named()
     }

@@ -1,5 +1,5 @@
-//! Structs: which fields count, what they are called, which are required, what is inlined, and the rules that belong
-//! to several fields at once.
+//! Structs: which fields count, what they are called, which are required, what is inlined, and the rules that
+//! belong to several fields at once.
 
 use super::build::{At, Builder};
 use super::marker_error::MarkerError;
@@ -173,7 +173,7 @@ fn has(markers: &[Marker], names: &[&str]) -> bool {
     markers.iter().any(|marker| names.contains(&marker.name))
 }
 
-/// Whether a field is required: by its markers, else by the package's mode and its tag.
+/// Returns true if a field is required: by its markers, else by the package's mode and its tag.
 fn required(markers: &[Marker], tag: &Tag, optional_by_default: bool, always: bool) -> bool {
     if !always {
         // Older releases heed `Required` only where fields are optional by default.

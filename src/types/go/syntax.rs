@@ -1,5 +1,5 @@
-//! One Go source file as a table: imports, types with fields, tags, comments and markers, marshalling methods and
-//! string constants. Reads a syntax tree that tolerates errors; never resolves a name.
+//! One Go source file as a table: imports, types with fields, tags, comments and markers, marshalling methods
+//! and string constants. Reads a syntax tree that tolerates errors; never resolves a name.
 
 use super::brackets::{Unbalanced, unbalanced};
 use super::comments::{Above, Cursor, Group, Groups, RawMarker, markers};
@@ -102,7 +102,7 @@ pub(crate) struct Method {
     pub(crate) kind: MethodKind,
 }
 
-/// Which method it is. Those with another signature than the usual one are left out.
+/// The method that it is. Those with another signature than the usual one are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MethodKind {
     /// `MarshalJSON`.
@@ -195,7 +195,7 @@ pub(crate) fn read(path: &str, text: &Arc<str>, root: Node<'_>) -> SourceFile {
     file
 }
 
-/// Whether a comment behind the declaration is its own.
+/// Returns true if a comment behind the declaration is its own.
 fn in_line(node: Node<'_>) -> bool {
     matches!(node.kind(), "type_declaration" | "import_declaration" | "const_declaration" | "var_declaration")
 }
@@ -488,8 +488,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is behind the
-    /// language at times, and no type depends on them.
+    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is
+    /// behind the language at times, and no type depends on them.
     fn errors(&self, root: Node<'_>, out: &mut Vec<SyntaxError>) {
         let unbalanced = unbalanced(self.text);
         let mut open = vec![root];

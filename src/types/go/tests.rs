@@ -411,7 +411,8 @@ fn truncations_and_mutations_never_panic() {
     }
 }
 
-/// What is kept from one generation to the next never shows: after every edit the result is that of a fresh start.
+/// What is kept from one generation to the next never shows: after every edit the result is that of a fresh
+/// start.
 #[test]
 fn edits_one_after_the_other_give_what_a_fresh_start_gives() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/types/go");
@@ -488,7 +489,8 @@ fn bytes_that_are_no_text_have_a_place() {
     assert!(made.crds.iter().all(|crd| crd.broken));
 }
 
-/// Function bodies and values of variables may be newer than the grammar, or half typed: no type depends on them.
+/// Function bodies and values of variables may be newer than the grammar, or half typed: no type depends on
+/// them.
 #[test]
 fn code_beside_a_type_never_costs_its_crd() {
     let kind = "// +groupName=a.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n{}\n\

@@ -1,5 +1,5 @@
-//! What stands around the schemas: names, scope, versions, subresources, columns, conversion. The schemas of the
-//! versions that are in both are compared by `schema`.
+//! Parts of a definition around the schemas: names, scope, versions, subresources, columns, conversion. The
+//! schemas of the versions that are in both are compared by `schema`.
 
 use super::finding::{Change, Finding, Severity};
 use super::schema;

@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// What kind of difference it is.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// Group, plural, kind or scope: the identity of the resource.
@@ -126,7 +126,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The version it is about; empty where it is about all of them.
     pub version: String,
-    /// Where in an object (`spec.replicas`, `spec.ports[*].name`), or in the definition (`spec.names.plural`).
+    /// Where in an object (`spec.replicas`, `spec.ports[*].name`), or in the definition
+    /// (`spec.names.plural`).
     pub path: String,
     /// One sentence for the user.
     pub what: String,
@@ -134,7 +135,8 @@ pub struct Finding {
     pub renamed_to: Option<String>,
     /// What kind of difference.
     pub kind: Change,
-    /// How many live objects break or lose data by it; `None` as long as [`live()`](super::live()) was not asked.
+    /// How many live objects break or lose data by it; `None` as long as [`live()`](super::live()) was not
+    /// asked.
     pub objects: Option<usize>,
 }
 

@@ -1,5 +1,6 @@
-//! What a change means for the objects there are: each is pruned, defaulted and checked as the API server would do it
-//! with the new definition. Findings that hit no object are toned down, with words. Shows kinds of values, never values.
+//! The impact of a change on the objects there are: each is pruned, defaulted and checked as the API server
+//! would do it with the new definition. Findings that hit no object are toned down, with words. Shows kinds
+//! of values, never values.
 
 use super::finding::{Change, Finding, Severity, sort};
 use super::paths::{covers, related};
@@ -11,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Which object.
+/// The object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectRef {
     /// apiVersion and kind, as the object says them.

@@ -1,6 +1,6 @@
-//! What a change of a CustomResourceDefinition does to those who use it: every difference classified (`compare`),
-//! what the API server would refuse (`check`), and what it means for the objects there are (`live`).
-//! Pure: two definitions and some objects in, sentences out. A difference nobody has thought of is a warning, never
+//! The impact of a change of a CustomResourceDefinition: every difference classified (`compare`), what the
+//! API server would refuse (`check`), and what it means for the objects there are (`live`). Pure: two
+//! definitions and some objects in, sentences out. A difference nobody has thought of is a warning, never
 //! silence. Read `around` for what stands around the schemas and `schema` for what is in them.
 
 mod around;

@@ -233,8 +233,8 @@ fn names(schema: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Objects that fit the old schema: whoever breaks or loses something is announced, and where nothing is announced
-/// nobody does.
+/// Objects that fit the old schema: whoever breaks or loses something is announced, and where nothing is
+/// announced nobody does.
 #[test]
 fn objects_break_only_where_it_was_said() {
     let mut dice = Dice(0x00de_adbe_ef77);

@@ -1,4 +1,5 @@
-//! Paths of schemas, in which `[*]` stands for any item and `.*` for any key, and how paths of objects fit them.
+//! Paths of schemas, in which `[*]` stands for any item and `.*` for any key, and how paths of objects fit
+//! them.
 
 /// The path of a property.
 pub(super) fn child(path: &str, name: &str) -> String {
@@ -51,13 +52,13 @@ fn steps(path: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Whether one of the two stands at or below the other: `spec.a[*]` and `spec.a[0].b` do.
+/// Returns true if one of the two stands at or below the other: `spec.a[*]` and `spec.a[0].b` do.
 pub(super) fn related(pattern: &str, path: &str) -> bool {
     let fits = |(a, b): (&Step<'_>, &Step<'_>)| a == b || *a == Step::Any || *b == Step::Any;
     steps(pattern).iter().zip(&steps(path)).all(fits)
 }
 
-/// Whether the path of an object stands at or below the pattern.
+/// Returns true if the path of an object stands at or below the pattern.
 pub(super) fn covers(pattern: &str, path: &str) -> bool {
     steps(pattern).len() <= steps(path).len() && related(pattern, path)
 }

@@ -1,5 +1,5 @@
-//! Fields that seem to have been renamed or moved: one that is gone and one that has come, alike in schema, name or
-//! description. The data is lost either way; the words are clearer.
+//! Fields that seem to have been renamed or moved: one that is gone and one that has come, alike in schema,
+//! name or description. The data is lost either way; the words are clearer.
 
 use super::finding::{Change, Finding};
 use super::paths::{child, items, last, parent, values};

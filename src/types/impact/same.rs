@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const NOISE: [&str; 2] =
     ["controller-gen.kubebuilder.io/version", "kubectl.kubernetes.io/last-applied-configuration"];
 
-/// Whether there is nothing worth applying: `old` is what the server has, `new` what is wanted.
+/// Returns true if there is nothing worth applying: `old` is what the server has, `new` what is wanted.
 pub fn same(old: &Value, new: &Value) -> bool {
     let (old, new) = (normal(old), normal(new));
     let covered = ["labels", "annotations"].iter().all(|field| {

@@ -97,7 +97,7 @@ impl Walk {
         self.additional(old, new, path, depth);
     }
 
-    /// Whether the two can be compared further: they are of the same shape.
+    /// Returns true if the two can be compared further: they are of the same shape.
     fn types(&mut self, old: &Value, new: &Value, path: &str) -> bool {
         let (before, after) = (types(old), types(new));
         let (from, to) = (shape(old), shape(new));

@@ -1,4 +1,5 @@
-//! How definitions, values and schemas are called in a sentence. Never shows more of a value than a schema says.
+//! How definitions, values and schemas are called in a sentence. Never shows more of a value than a schema
+//! says.
 
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ pub(super) fn shown(value: &Value) -> String {
     format!("{cut}…")
 }
 
-/// What kind of value it is, without the value.
+/// The kind of value, without the value.
 pub(super) fn sort_of(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,5 +1,6 @@
-//! What Makefiles run: variables are put in as far as text alone can say, recipe lines become commands with words.
-//! Never runs anything; what only a shell could tell is left empty, as make leaves an unknown variable.
+//! Commands that Makefiles run: variables are put in as far as text alone can say, recipe lines become
+//! commands with words. Never runs anything; what only a shell could tell is left empty, as make leaves an
+//! unknown variable.
 
 use super::Source;
 use crate::diagnostic::Place;
@@ -246,7 +247,8 @@ impl Makefile {
     }
 }
 
-/// Whether a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`, `controllergen`.
+/// Returns true if a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`,
+/// `controllergen`.
 pub(super) fn names_controller_gen(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     name.to_ascii_lowercase().ends_with("controllergen")
@@ -257,9 +259,10 @@ fn says_root(command: &str) -> bool {
     command == "pwd" || command.starts_with("git rev-parse --show-toplevel")
 }
 
-/// The text that the shell puts in for a reference that begins after `$`, as far as the text tells it, and how long the reference is:
-/// `(pwd)`, `{HOME}`, `PWD`. None where it is no reference that is known; then it stays as it is. A command inside an argument
-/// leaves that argument short, and no other: what stands in the place of a command may be one that counts.
+/// The text that the shell puts in for a reference that begins after `$`, as far as the text tells it, and
+/// how long the reference is: `(pwd)`, `{HOME}`, `PWD`. None where it is no reference that is known; then it
+/// stays as it is. A command inside an argument leaves that argument short, and no other: what stands in the
+/// place of a command may be one that counts.
 fn shell_reference(text: &str, in_argument: bool) -> Option<(Option<char>, usize)> {
     let of_name = |name: &str| match name {
         "PWD" => Some(ROOT),

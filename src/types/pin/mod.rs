@@ -1,5 +1,6 @@
-//! What a project says of controller-gen: the flags in its Makefile, and the release it pins there, in `go.mod` or in the
-//! CRDs it has committed. Pure: texts in, settings out; never runs make, Go or controller-gen.
+//! The project's choice of controller-gen: the flags in its Makefile, and the release it pins there, in
+//! `go.mod` or in the CRDs it has committed. Pure: texts in, settings out; never runs make, Go or
+//! controller-gen.
 
 mod makefile;
 mod options;
@@ -74,8 +75,8 @@ pub struct Settings {
 pub struct Inputs<'a> {
     /// The Makefile, then files that it includes.
     pub makefiles: &'a [Source<'a>],
-    /// Shell scripts, and Go files with `//go:generate` lines or targets of mage, that name controller-gen: they count
-    /// where the Makefile does not call it.
+    /// Shell scripts, and Go files with `//go:generate` lines or targets of mage, that name controller-gen:
+    /// they count where the Makefile does not call it.
     pub scripts: &'a [Source<'a>],
     /// `go.mod`.
     pub go_mod: Option<Source<'a>>,
@@ -96,8 +97,8 @@ pub struct RecipeCommand {
     pub words: Vec<String>,
 }
 
-/// Every command of every recipe, in order. `root` is the project's folder as a whole path, which `$(CURDIR)` and the like
-/// stand for, `home` the user's. What only a shell could tell is left empty.
+/// Every command of every recipe, in order. `root` is the project's folder as a whole path, which `$(CURDIR)`
+/// and the like stand for, `home` the user's. What only a shell could tell is left empty.
 pub fn commands(makefiles: &[Source<'_>], root: &str, home: &str) -> Vec<RecipeCommand> {
     let commands = Makefile::read(makefiles, "").commands().into_iter();
     let whole = |text: String| text.replace(makefile::ROOT, root).replace(makefile::HOME, home);
@@ -167,7 +168,8 @@ impl Invocation {
     }
 }
 
-/// Whether a word is a flag of controller-gen and no package pattern: `crd:maxDescLen=0`, `paths=./...`.
+/// Returns true if a word is a flag of controller-gen and no package pattern: `crd:maxDescLen=0`,
+/// `paths=./...`.
 pub fn is_flag(word: &str) -> bool {
     let name = word.split(['=', ':']).next().unwrap_or_default();
     match name {
@@ -204,8 +206,8 @@ fn flags_of(command: &Command) -> Option<&[String]> {
         .then(|| &words[at + 1..])
 }
 
-/// The first that says which release: a variable of the Makefile, a module with its version in a Makefile, `go.mod`,
-/// the annotation of a committed CRD.
+/// The first that says which release: a variable of the Makefile, a module with its version in a Makefile,
+/// `go.mod`, the annotation of a committed CRD.
 fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
     let of_tool = |name: &str| {
         let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -246,7 +248,8 @@ fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
         })
 }
 
-/// The release that most of the committed CRDs were made with: one that was left behind says little of the others.
+/// The release that most of the committed CRDs were made with: one that was left behind says little of the
+/// others.
 fn of_most(mut found: Vec<Version>) -> Option<Version> {
     let all = found.len();
     let count = |text: &str, found: &[Version]| found.iter().filter(|one| one.text == text).count();

@@ -1,5 +1,6 @@
-//! The flags of controller-gen: `crd:maxDescLen=0`, `rbac:roleName=manager-role`, `paths=./...`, `output:crd:dir=config`.
-//! Flags of other generators are passed over; what is not known, or has no effect here, is said.
+//! The flags of controller-gen: `crd:maxDescLen=0`, `rbac:roleName=manager-role`, `paths=./...`,
+//! `output:crd:dir=config`. Flags of other generators are passed over; what is not known, or has no effect
+//! here, is said.
 
 use super::Invocation;
 use super::makefile::Command;
@@ -162,8 +163,8 @@ pub(super) fn invocation(
     })
 }
 
-/// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule says nothing
-/// of it.
+/// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule
+/// says nothing of it.
 fn code_output(text: &str) -> Option<Option<Output>> {
     let text = text.strip_prefix("object:").unwrap_or(text);
     if let Some(folders) = text.strip_prefix("artifacts:") {
@@ -242,7 +243,7 @@ fn crd_flags(arguments: &str, warn: &mut impl FnMut(String)) -> CrdFlags {
             "crdVersions" => {
                 warn(odd("crd:crdVersions", value, "asks for more than v1, which is all that servers take"));
             }
-            // Of releases whose CRDs no server accepts any more; they change nothing about v1.
+            // These options belong to CRDs that no server accepts any more; they change nothing about v1.
             "trivialVersions" | "preserveUnknownFields" => {}
             _ => warn(format!(
                 "crd:{name} is no option of controller-gen that is known here; it has no effect"

@@ -1,5 +1,6 @@
-//! Calls of controller-gen outside of Makefiles: in shell scripts, `//go:generate` lines and magefiles. Never runs anything;
-//! variables are put in as far as the text alone tells, what only a shell could tell is left empty.
+//! Calls of controller-gen outside of Makefiles: in shell scripts, `//go:generate` lines and magefiles. Never
+//! runs anything; variables are put in as far as the text alone tells, what only a shell could tell is left
+//! empty.
 
 use super::Source;
 use super::makefile::{Command, ROOT, logical_lines, names_controller_gen, shell_commands, without_dots};
@@ -169,7 +170,8 @@ fn go_generate(file: &Source<'_>) -> Vec<Command> {
     found
 }
 
-/// Calls in a magefile: `sh.RunV("controller-gen", "crd", "paths=./...")`, the program named by a text or a variable.
+/// Calls in a magefile: `sh.RunV("controller-gen", "crd", "paths=./...")`, the program named by a text or a
+/// variable.
 fn mage(file: &Source<'_>) -> Vec<Command> {
     if !file.text.contains("magefile/mage") && !file.text.contains("exec.Command") {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The rules that an operator of charts needs: what the Operator SDK scaffolds, for the kinds that the charts may create.
-//! Which kinds these are is found elsewhere.
+//! The rules that an operator of charts needs: what the Operator SDK scaffolds, for the kinds that the charts
+//! may create. Which kinds these are is found elsewhere.
 
 use super::Rule;
 use crate::plural::regular;

@@ -1,6 +1,6 @@
-//! Merging of rules as controller-gen does it: same target → verbs, then resources, groups and URLs, then sorting.
-//! What is merged depends on the release. Where its own result depends on chance (two merged rules with one target and
-//! different verbs: it keeps either), all verbs are kept here.
+//! Merging of rules as controller-gen does it: same target → verbs, then resources, groups and URLs, then
+//! sorting. What is merged depends on the release. Where its own result depends on chance (two merged rules
+//! with one target and different verbs: it keeps either), all verbs are kept here.
 
 use super::Rule;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! RBAC: the rules of `+kubebuilder:rbac` markers, merged into the Roles and ClusterRoles that controller-gen writes to
-//! `role.yaml`. Never asks which permissions an operator needs; it only puts together what the markers say.
+//! RBAC: the rules of `+kubebuilder:rbac` markers, merged into the Roles and ClusterRoles that controller-gen
+//! writes to `role.yaml`. Never asks which permissions an operator needs; it only puts together what the
+//! markers say.
 
 pub mod charts;
 mod merge;

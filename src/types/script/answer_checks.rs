@@ -1,5 +1,5 @@
-//! What every engine checks in an answer, whichever way it was written: children, conditions, events and times.
-//! Plain JSON in; the text of what is wrong follows the path of the value.
+//! Checks of an answer that every engine makes, whichever way it was written: children, conditions, events
+//! and times. Plain JSON in; the text of what is wrong follows the path of the value.
 
 use crate::contract::RequestedEvent;
 use opdev_object::meta::{self, Gvk};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A path below the value, each part with its dot, and what is wrong there.
 pub(crate) type Fault = (Vec<String>, Wrong);
 
-/// What is wrong with a part of an answer.
+/// The error of a part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Missing,

@@ -1,5 +1,5 @@
-//! What a script can call: each function here takes texts and gives texts, and asks the thread that owns the `Host`
-//! over a channel. Records every read. Never touches the outside itself.
+//! Functions that a script can call: each function here takes texts and gives texts, and asks the thread that
+//! owns the `Host` over a channel. Records every read. Never touches the outside itself.
 
 use super::run::{Answers, Ask, Reply};
 use crate::contract::{Exec, Fetch, Read};
@@ -38,7 +38,7 @@ impl Bridge {
         Rc::new(Bridge { answers, reads: RefCell::default(), lines: Cell::new(0) })
     }
 
-    /// What was read, each once.
+    /// The content that was read, each once.
     pub(super) fn take_reads(&self) -> Vec<Read> {
         self.reads.take().into_iter().collect()
     }

@@ -1,8 +1,8 @@
-//! The one contract of all type reconcilers: what is observed goes in, what is desired comes out, one parent at a
-//! time. Its shape is that of Metacontroller's sync hook (parent, children, related, finalizing → status, children,
-//! resyncAfterSeconds, finalized), with patches, conditions, events, releases and waits beside it, so that the same
-//! logic can run there. Engines (`script`, `templates`) implement `Program`; the operator implements `Host`, makes
-//! all writes, and decides nothing that is said here.
+//! The one contract of all type reconcilers: what is observed goes in, what is desired comes out, one parent
+//! at a time. Its shape is that of Metacontroller's sync hook (parent, children, related, finalizing →
+//! status, children, resyncAfterSeconds, finalized), with patches, conditions, events, releases and waits
+//! beside it, so that the same logic can run there. Engines (`script`, `templates`) implement `Program`; the
+//! operator implements `Host`, makes all writes, and decides nothing that is said here.
 
 use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::Diagnostic;
@@ -18,15 +18,16 @@ use std::time::Duration;
 pub struct Observed {
     /// The custom resource.
     pub parent: Arc<Value>,
-    /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace, name.
+    /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace,
+    /// name.
     pub children: Vec<Arc<Value>>,
     /// The releases that this reconciler asked for before and that are still installed, by name.
     pub releases: Vec<ReleaseState>,
     /// The parent is being deleted and this is a call of the finalize function.
     pub finalizing: bool,
-    /// The frozen clock of this pass, RFC 3339 in UTC.
+    /// The frozen clock of this reconcile, RFC 3339 in UTC.
     pub now: String,
-    /// Where random numbers of this pass start: the same for the same parent.
+    /// Where random numbers of this reconcile start: the same for the same parent.
     pub seed: u64,
 }
 
@@ -52,7 +53,7 @@ pub struct Desired {
     pub requeue_after: Option<Duration>,
     /// Answer of the finalize function: nothing is left to do and the parent may go.
     pub finalized: bool,
-    /// Objects that were read through the host; a change of one of them is a cause for the next pass.
+    /// Objects that were read through the host; a change of one of them is a cause for the next reconcile.
     pub reads: Vec<Read>,
 }
 
@@ -61,10 +62,10 @@ pub struct Desired {
 pub struct Patch {
     /// apiVersion, kind, metadata.name (and namespace), and the fields to set: one server-side apply.
     pub object: Value,
-    /// Whether the parent becomes an owner of it.
+    /// True if the parent becomes an owner of it.
     pub own: bool,
-    /// Whether the object is made where there is none. What such a patch has set stays when it is no longer listed,
-    /// as with a restore, which happens once; fields of other patches are given back then.
+    /// True if the object is made where there is none. What such a patch has set stays when it is no longer
+    /// listed, as with a restore, which happens once; fields of other patches are given back then.
     pub create: bool,
 }
 
@@ -94,7 +95,7 @@ pub struct Release {
     pub options: Value,
 }
 
-/// A release as it was when the pass began.
+/// A release as it was when the reconcile began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReleaseState {
     /// The release's name.
@@ -105,11 +106,12 @@ pub struct ReleaseState {
     pub chart: String,
     /// The values that it was installed with, over the chart's own.
     pub values: Value,
-    /// Helm's word for the newest revision: `deployed`, `failed`, `pending-install`, `uninstalling` and so on.
+    /// Helm's word for the newest revision: `deployed`, `failed`, `pending-install`, `uninstalling` and so
+    /// on.
     pub status: String,
     /// The newest revision, counted from 1.
     pub revision: i64,
-    /// Whether the newest revision is deployed and all its objects are ready.
+    /// True if the newest revision is deployed and all its objects are ready.
     pub ready: bool,
     /// Why it is not: what failed, or the first object that is not ready; empty where it is ready.
     pub message: String,
@@ -134,7 +136,7 @@ impl ReleaseState {
     }
 }
 
-/// What was read: one object, or all that a selector picks.
+/// The content that was read: one object, or all that a selector picks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
     /// Group, version and kind.
@@ -147,17 +149,17 @@ pub struct Read {
     pub selector: String,
 }
 
-/// What is known of a reconciler once it is loaded.
+/// The known facts about a reconciler once it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The kind it reconciles where the file says so; else the file's name does.
     pub kind: Option<Gvk>,
     /// Kinds of children to watch and to show as `children`.
     pub owns: Vec<Gvk>,
-    /// Whether there is a finalize function, so that the parent needs a finalizer.
+    /// True if there is a finalize function, so that the parent needs a finalizer.
     pub finalizes: bool,
-    /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is allowed is
-    /// in `opdev.yaml`.
+    /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is
+    /// allowed is in `opdev.yaml`.
     pub asks: Vec<String>,
     /// What a script beside a chart answers; empty for what reconciles a kind by itself.
     pub chart: Vec<ChartFunction>,
@@ -166,7 +168,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether it stands beside a chart instead of reconciling a kind by itself.
+    /// Returns true if it stands beside a chart instead of reconciling a kind by itself.
     pub fn is_chart_script(&self) -> bool {
         !self.chart.is_empty() || !self.watches.is_empty()
     }
@@ -181,7 +183,7 @@ pub enum ChartFunction {
     Before,
     /// After that went well.
     After,
-    /// Whether the custom resource is left alone.
+    /// The custom resource is left alone.
     Paused,
     /// What the chart has rendered, as it should be.
     Render,
@@ -242,7 +244,8 @@ pub struct ChartQuestion {
 /// What a script beside a chart says.
 #[derive(Clone, Debug, Default)]
 pub struct ChartAnswer {
-    /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in `desired`.
+    /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in
+    /// `desired`.
     pub value: Value,
     /// Patches, events, conditions, waits and reads.
     pub desired: Desired,
@@ -273,7 +276,8 @@ pub trait Program: Send + Sync + fmt::Debug {
     /// One call. Blocks its thread for at most `limits.time`.
     ///
     /// # Errors
-    /// What the script threw, a limit it ran into, or an answer that makes no sense; with the user's line and column.
+    /// What the script threw, a limit it ran into, or an answer that makes no sense; with the user's line and
+    /// column.
     fn reconcile(
         &self,
         observed: &Observed,
@@ -330,7 +334,7 @@ pub trait Host: Send + Sync {
     /// Where the program is not allowed, or did not start.
     fn exec(&self, command: &Exec) -> Result<Executed, HostError>;
 
-    /// A line for the log of this pass. `level` is one of debug, info, warn, error.
+    /// A line for the log of this reconcile. `level` is one of debug, info, warn, error.
     fn log(&self, level: &str, message: &str);
 }
 

@@ -192,7 +192,7 @@ fn imported(source: &Source<'_>, tree: &Tree) -> Vec<(String, Place)> {
     found
 }
 
-/// Whether an import or export goes away with the types.
+/// Returns true if an import or export goes away with the types.
 fn erased(statement: Node<'_>) -> bool {
     statement.child(1).is_some_and(|child| matches!(child.kind(), "type" | "typeof"))
 }

@@ -19,7 +19,7 @@ pub(super) struct Marks {
 struct Loop {
     from: Place,
     to: Place,
-    /// Whether no condition ends it.
+    /// True if no condition ends it.
     endless: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Loads a reconciler, whichever engine it is written for. Pure: files come in as texts; loading runs the top level of
-//! a script under the usual limits, but nothing of it can reach the outside.
+//! Loads a reconciler, whichever engine it is written for. Pure: files come in as texts; loading runs the top
+//! level of a script under the usual limits, but nothing of it can reach the outside.
 
 use crate::contract::Program;
 use crate::{script, templates};
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 /// Loads one reconciler.
 ///
-/// `files` are everything under the reconcilers folder: path relative to the project's root → text. `entry` is a
-/// script such as `config/reconcilers/podset.ts`, or a folder of templates such as `config/reconcilers/backup/`.
+/// `files` are everything under the reconcilers folder: path relative to the project's root → text. `entry`
+/// is a script such as `config/reconcilers/podset.ts`, or a folder of templates such as
+/// `config/reconcilers/backup/`.
 ///
 /// # Errors
 /// The first thing that is wrong with it, with its place.

@@ -1,11 +1,12 @@
-//! Whether an object is ready, per kind, as `kubectl rollout status` and `helm --wait` mean it. Pure: it looks at one
-//! object and nothing else. Kinds that it does not know are ready by their conditions, or once they exist.
+//! Readiness of an object, per kind, as `kubectl rollout status` and `helm --wait` mean it. Pure: it looks at
+//! one object and nothing else. Kinds that it does not know are ready by their conditions, or once they
+//! exist.
 
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
 
-/// Whether the object does what it is there for. An object that is being deleted is not ready, and neither is one
-/// whose status speaks of an older generation.
+/// Returns true if the object does what it is there for. An object that is being deleted is not ready, and
+/// neither is one whose status speaks of an older generation.
 pub fn ready(object: &Value) -> bool {
     let Some(gvk) = Gvk::of(object) else { return false };
     if meta::deletion_timestamp(object).is_some() || is_behind(object) {
@@ -29,7 +30,7 @@ pub fn ready(object: &Value) -> bool {
     }
 }
 
-/// Whether the status was made for an older generation of the object.
+/// Returns true if the status was made for an older generation of the object.
 fn is_behind(object: &Value) -> bool {
     let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     observed.is_some_and(|observed| observed < meta::generation(object))
@@ -125,8 +126,8 @@ fn service(object: &Value) -> bool {
     kind != "LoadBalancer" || some("/spec/externalIPs") || some("/status/loadBalancer/ingress")
 }
 
-/// Custom resources and all other kinds: not while they say that they are reconciling or stalled; then the first of
-/// the usual conditions that is there decides; without any they are ready once they exist.
+/// Custom resources and all other kinds: not while they say that they are reconciling or stalled; then the
+/// first of the usual conditions that is there decides; without any they are ready once they exist.
 fn by_conditions(object: &Value) -> bool {
     if is_true(object, "Reconciling") || is_true(object, "Stalled") {
         return false;

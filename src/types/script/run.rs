@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub(super) function: &'static str,
     pub(super) observed: Observed,
     pub(super) owns: Vec<Gvk>,
-    /// Of a script beside a chart.
+    /// The question of a script beside a chart.
     pub(super) question: Option<ChartQuestion>,
 }
 

@@ -1,6 +1,7 @@
-//! Reconcilers in TypeScript and JavaScript, on QuickJS. A file is stripped of its types once (`strip`), then each call
-//! runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to call and a script that
-//! hangs takes nothing with it. Scripts reach the outside only through the contract's `Host` (`bridge`).
+//! Reconcilers in TypeScript and JavaScript, on QuickJS. A file is stripped of its types once (`strip`), then
+//! each call runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to
+//! call and a script that hangs takes nothing with it. Scripts reach the outside only through the contract's
+//! `Host` (`bridge`).
 
 use crate::code::Code;
 use crate::contract::{
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub(crate) struct Script {
     facts: Facts,
     code: Arc<Code>,
-    /// Whether it has Metacontroller's `sync` in place of `reconcile`.
+    /// True if it has Metacontroller's `sync` in place of `reconcile`.
     hook: bool,
     /// A call that was given up inside one native operation that nothing can interrupt.
     stuck: Stuck,

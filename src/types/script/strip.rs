@@ -7,7 +7,7 @@ use super::syntax::{Source, Tree};
 use opdev_types::diagnostic::Diagnostic;
 use tree_sitter::Node;
 
-/// What happens to a stretch of text.
+/// The outcome for a stretch of text.
 #[derive(Clone, Copy)]
 enum Edit {
     /// Blanks.
@@ -64,7 +64,7 @@ struct Walk<'a, 's> {
 
 type Step = Result<Down, Box<Diagnostic>>;
 
-/// Whether to look into the children of a node.
+/// The decision whether to look into the children of a node.
 enum Down {
     Yes,
     No,
@@ -272,7 +272,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Whether a statement or class member ends with this node, without a semicolon of its own.
+    /// Returns true if a statement or class member ends with this node, without a semicolon of its own.
     fn ends_statement(&self, node: Node<'a>) -> bool {
         let end = node.end_byte();
         self.open.iter().rev().take_while(|around| around.end_byte() == end).any(|around| {
@@ -289,7 +289,7 @@ impl<'a> Walk<'a, '_> {
         })
     }
 
-    /// Whether what follows could be read as a continuation.
+    /// Returns true if what follows could be read as a continuation.
     fn continues(&self, end: usize) -> bool {
         let rest = after_trivia(&self.text[end..]);
         rest.starts_with(['(', '[', '`', '+', '-', '/', '*', '<'])

@@ -1,5 +1,5 @@
-//! The one clock of this package: a thread that sets a flag when the time of a call is over. Nothing here tells the
-//! time to anybody.
+//! The one clock of this package: a thread that sets a flag when the time of a call is over. Nothing here
+//! tells the time to anybody.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

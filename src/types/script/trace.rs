@@ -164,7 +164,7 @@ impl Failure {
     }
 }
 
-/// Whether a call failed because its memory was used up.
+/// Returns true if a call failed because its memory was used up.
 pub(super) fn is_out_of_memory(diagnostic: &Diagnostic) -> bool {
     diagnostic.message.ends_with(OF_MEMORY)
 }

@@ -35,7 +35,8 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     found
 }
 
-/// Objects of the new version that are there, and objects that are not as they were, after the old version came back.
+/// Objects of the new version that are there, and objects that are not as they were, after the old version
+/// came back.
 pub(super) fn stays(observed: &Observed) -> Vec<Finding> {
     let new = observed.after.0.keys().filter(|key| observed.before.get(key).is_none());
     let stays = new.map(|key| {
@@ -115,7 +116,8 @@ fn made_again(observed: &Observed, key: &ObjectKey, before: &Value, after: &Valu
         .fix("update it in place")
 }
 
-/// The new object that stands for one that is gone: of its kind and namespace, and the one that differs least.
+/// The new object that stands for one that is gone: of its kind and namespace, and the one that differs
+/// least.
 fn successor(
     observed: &Observed,
     key: &ObjectKey,

@@ -1,5 +1,5 @@
-//! Judges one variant: the objects before and after the swap, and the writes between. Pure. What the old version does by
-//! itself, too, is left out later, by what the variant `same` has given.
+//! Judges one variant: the objects before and after the swap, and the writes between. Pure. What the old
+//! version does by itself, too, is left out later, by what the variant `same` has given.
 
 mod converted;
 mod gone;

@@ -71,7 +71,7 @@ impl Observed {
         }
     }
 
-    /// Whether a kind is one of the project's.
+    /// Returns true if a kind is one of the project's.
     pub(super) fn is_custom(&self, key: &ObjectKey) -> bool {
         let of = |defined: &Defined| {
             let text = |pointer: &str| defined.new.pointer(pointer).and_then(Value::as_str);

@@ -1,4 +1,5 @@
-//! How the new version settled: reconciles that fail, kinds that are not served, conditions that are worse, loops.
+//! How the new version settled: reconciles that fail, kinds that are not served, conditions that are worse,
+//! loops.
 
 use super::observed::Observed;
 use super::words::named;
@@ -75,7 +76,7 @@ fn failure(reconcile: &Reconcile) -> String {
     words::one_line(&chain)
 }
 
-/// Whether a reconcile failed of a refusal that is told.
+/// Returns true if a reconcile failed of a refusal that is told.
 fn shares(line: &str, why: &str) -> bool {
     let message = line.split_once(": ").map_or(line, |(_, message)| message);
     message.len() > 20 && why.contains(message)

@@ -1,5 +1,5 @@
-//! Stored custom resources and the definitions: fields that are lost, objects that the new schema refuses, versions that are
-//! served no more, manifests that fit no longer.
+//! Stored custom resources and the definitions: fields that are lost, objects that the new schema refuses,
+//! versions that are served no more, manifests that fit no longer.
 
 use super::observed::{Defined, Observed, Tried};
 use super::words::{causes, some_of};

@@ -1,5 +1,5 @@
-//! Pods that are made anew because the template that they are made from differs. The template tells it, never the pods:
-//! a rollout may wait for an application that does not run here.
+//! Pods that are made anew because the template that they are made from differs. The template tells it, never
+//! the pods: a rollout may wait for an application that does not run here.
 
 use super::observed::Observed;
 use super::words::{self, named};
@@ -35,7 +35,8 @@ fn template_changes(before: &Value, after: &Value) -> Vec<Change> {
     by_word(&old, &new, diff(&old, &new))
 }
 
-/// Lists of words, such as arguments: one that is new in the middle is one change, not one for each that comes after it.
+/// Lists of words, such as arguments: one that is new in the middle is one change, not one for each that
+/// comes after it.
 fn by_word(old: &Value, new: &Value, changes: Vec<Change>) -> Vec<Change> {
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut out = Vec::new();

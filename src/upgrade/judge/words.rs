@@ -69,7 +69,7 @@ fn value(value: &Value) -> String {
     format!("{cut}…")
 }
 
-/// Whether a path is a label that tells of a version.
+/// Returns true if a path is a label that tells of a version.
 pub(super) fn is_version_label(path: &str) -> bool {
     const LABELS: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/version", "chart"];
     let of = |label: &str| {

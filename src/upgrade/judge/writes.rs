@@ -53,7 +53,8 @@ pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     found
 }
 
-/// Whether a write that went through stored what was refused before. A rollback to what was there does not.
+/// Returns true if a write that went through stored what was refused before. A rollback to what was there
+/// does not.
 fn makes_up_for(refused: &Write, done: &Write) -> bool {
     if refused.is_dry_run() != done.is_dry_run() {
         return false;
@@ -181,7 +182,8 @@ fn wanted_changes(write: &Write) -> Vec<Change> {
             _ => patch::merge_patch(&mut wanted, &write.body),
         }
     } else {
-        // A server-side apply says what it wants; what it does not name stays, or goes, which is never refused.
+        // A server-side apply says what it wants; what it does not name stays, or goes, which is never
+        // refused.
         return overlaid(&plain(stored), &plain(&write.body));
     }
     diff(&plain(stored), &plain(&wanted))
@@ -213,7 +215,8 @@ fn below_causes(write: &Write, key: &ObjectKey, changes: Vec<Change>) -> Vec<Cha
     if named.is_empty() { changes } else { named }
 }
 
-/// Fields of custom resources that the operator wrote and that were not stored, for the definition does not have them.
+/// Fields of custom resources that the operator wrote and that were not stored, for the definition does not
+/// have them.
 pub(super) fn pruned(observed: &Observed) -> Vec<Finding> {
     let mut found: BTreeMap<ObjectKey, Vec<Change>> = BTreeMap::new();
     for write in observed.writes.iter().filter(|write| write.status < 300 && !write.is_dry_run()) {

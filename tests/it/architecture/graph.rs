@@ -1,4 +1,4 @@
-//! Which module names which, and the cycles of it.
+//! Modules and those they name, and the cycles of that graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +48,9 @@ impl Package {
         arrows
     }
 
-    /// The module in which the thing that `path` names is defined, through all re-exports. Nothing, where the path
-    /// leaves the package, or where it names a module only: then the paths through that module are the arrows.
+    /// The module in which the thing that `path` names is defined, through all re-exports. Nothing, where the
+    /// path leaves the package, or where it names a module only: then the paths through that module are the
+    /// arrows.
     pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<usize> {
         let target = self.follow(from, path, &mut BTreeSet::new())?;
         (!target.is_module).then_some(target.module)

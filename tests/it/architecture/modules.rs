@@ -196,7 +196,8 @@ fn tokens_of(text: &str) -> Result<Vec<TokenTree>, proc_macro2::LexError> {
     Ok(if is_test { Vec::new() } else { tokens })
 }
 
-/// The lines in which a field of a JSON value is made or changed by `value["name"]`, which panics where the value is no map.
+/// The lines in which a field of a JSON value is made or changed by `value["name"]`, which panics where the
+/// value is no map.
 pub(super) fn changed_by_index(text: &str) -> Vec<usize> {
     let mut lines = Vec::new();
     let mut open = vec![tokens_of(text).unwrap()];
@@ -230,7 +231,7 @@ fn is_indexed(token: &TokenTree) -> bool {
     }
 }
 
-/// Whether what is indexed at `at` is assigned to, borrowed to be changed, or emptied.
+/// Returns true if what is indexed at `at` is assigned to, borrowed to be changed, or emptied.
 fn is_changed(tokens: &[TokenTree], at: usize) -> bool {
     let is_index = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
     let end = at + tokens[at..].iter().take_while(|token| is_index(token)).count();

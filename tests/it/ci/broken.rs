@@ -46,7 +46,8 @@ const UNRENDERED: [(&str, Break); 18] = [
     }),
 ];
 
-/// Ways to break any template that makes an object, by name. These take longer: there is an API server that has to be asked.
+/// Ways to break any template that makes an object, by name. These take longer: there is an API server that
+/// has to be asked.
 const REFUSED: [(&str, Break); 20] = [
     // It makes no object.
     ("wrong indentation", |text| instead(text, "\nmetadata:", "\n metadata:")),

@@ -1,4 +1,5 @@
-//! JUnit reports as other programs read them: valid against the schema beside this file, with counts that are right.
+//! JUnit reports as other programs read them: valid against the schema beside this file, with counts that are
+//! right.
 
 use super::{ci, demo_project, told, with_steps};
 use std::fs;

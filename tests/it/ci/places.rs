@@ -1,5 +1,5 @@
-//! Where scenarios run, and what is kept of them: rights on their control planes, namespaces of their own on a cluster, which
-//! is another `opdev serve` here, and recordings.
+//! Where scenarios run, and what is kept of them: rights on their control planes, namespaces of their own on
+//! a cluster, which is another `opdev serve` here, and recordings.
 
 use super::{ci, command, demo_project, told, with_steps};
 use crate::served::Served;

@@ -1,5 +1,5 @@
-//! Secrets go nowhere: canaries in a Secret, in a custom resource, in values, in an override, in a release and in
-//! template errors, and a look at everything that opdev shows, prints and writes.
+//! Secrets go nowhere: canaries in a Secret, in a custom resource, in values, in an override, in a release
+//! and in template errors, and a look at everything that opdev shows, prints and writes.
 
 use super::processes::{Process, api, serve};
 use crate::inner_loop::demo_project;
@@ -100,7 +100,8 @@ async fn flow(root: &Path, format: &str) -> Vec<String> {
     opdev.until(repaired).await;
 
     let template = "charts/memcached/templates/service.yaml";
-    // A chart that never renders is refused as it is saved, one that does not render for this object in its reconcile.
+    // A chart that never renders is refused as it is saved, one that does not render for this object in its
+    // reconcile.
     let json = format == "--json";
     let refused: &[&str] = if json { &["\"reloadFailed\""] } else { &["reload", "failed"] };
     let live: &[&str] = if json { &["\"sourcesChanged\""] } else { &["sources", "live"] };

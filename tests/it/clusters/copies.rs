@@ -1,4 +1,5 @@
-//! Two operators on the same objects: a copy that runs on the cluster, and a second opdev in the same project.
+//! Two operators on the same objects: a copy that runs on the cluster, and a second opdev in the same
+//! project.
 
 use super::door::Door;
 use crate::inner_loop::Opdev;

@@ -1,5 +1,6 @@
-//! An API server on a port of this machine, plain HTTP, over an embedded control plane in this process. It notes
-//! every request, can be killed and started again on its port with its data, and answers as its faults say.
+//! An API server on a port of this machine, plain HTTP, over an embedded control plane in this process. It
+//! notes every request, can be killed and started again on its port with its data, and answers as its faults
+//! say.
 
 use super::kubelet::Kubelet;
 use bytes::Bytes;
@@ -105,7 +106,8 @@ impl Door {
         self.serve(listener);
     }
 
-    /// Another server takes the port, without any data, as one that keeps them in memory does when it is restarted.
+    /// Another server takes the port, without any data, as one that keeps them in memory does when it is
+    /// restarted.
     pub(crate) async fn restart_empty(&mut self) {
         self.kill();
         self.plane = ControlPlane::start().await.unwrap();
@@ -162,7 +164,8 @@ impl Door {
         found.map(|value| value.to_str().unwrap().to_owned()).collect()
     }
 
-    /// The paths of all requests so far, each with the form that was asked for, once one of them has this in its path.
+    /// The paths of all requests so far, each with the form that was asked for, once one of them has this in
+    /// its path.
     pub(crate) async fn until_accepted(&self, part: &str) -> Vec<(String, String)> {
         let mut accepted = self.shared.accepted.subscribe();
         let any = |all: &Vec<(String, String)>| all.iter().any(|(path, _)| path.contains(part));

@@ -1,5 +1,5 @@
-//! Whatever breaks between opdev and the API server: opdev goes on by itself once it is mended, and says meanwhile
-//! what it waits for.
+//! Whatever breaks between opdev and the API server: opdev goes on by itself once it is mended, and says
+//! meanwhile what it waits for.
 
 use super::door::{Answer, Door};
 use crate::inner_loop::Opdev;
@@ -298,7 +298,8 @@ async fn outcome_of_start(opdev: &Opdev) -> RequestOutcome {
         .await
 }
 
-/// Neither the definition nor the object is taken at first: both are tried again, and nothing counts as failed.
+/// Neither the definition nor the object is taken at first: both are tried again, and nothing counts as
+/// failed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_applied_on_start_waits_for_a_server_that_fails() {
     let door = Door::open().await;

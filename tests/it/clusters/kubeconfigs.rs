@@ -1,4 +1,4 @@
-//! What a kubeconfig can say, against servers that check it, and the words for what is wrong with it. Each failure
+//! Kubeconfigs of every kind against servers that check them, and the words for their errors. Each failure
 //! ends opdev before a screen opens.
 
 use super::door::{Door, write_kubeconfig};

@@ -1,5 +1,5 @@
-//! Lists of metadata: what is big and says little is read whole only while somebody looks at it, and everything that
-//! needs the whole of an object still gets it.
+//! Lists of metadata: what is big and says little is read whole only while somebody looks at it, and
+//! everything that needs the whole of an object still gets it.
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
@@ -74,7 +74,8 @@ fn is_settings(seen: &ObjectSeen) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_is_read_whole_while_it_is_looked_at() {
     let (door, mut opdev, _folder) = world().await;
-    // ConfigMaps are watched whole, too, by a reconciler of the demo that owns some; nobody but the panes wants these.
+    // ConfigMaps are watched whole, too, by a reconciler of the demo that owns some; nobody but the panes
+    // wants these.
     let asked = door.until_accepted("/networkpolicies?").await;
     let of = |what: &str| -> Vec<_> { asked.iter().filter(|(path, _)| path.contains(what)).collect() };
     let policies = of("/networkpolicies?");
@@ -207,7 +208,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
     let whole = |(path, form): &(String, String)| path.contains("/pods?watch") && !form.contains("as=");
     assert!(asked.iter().any(whole), "{asked:?}");
 
-    // What happens to the unrelated object is not told; what happens to one that is looked at is.
+    // The outcome for the unrelated object is not told; what happens to one that is looked at is.
     let mark = opdev.mark();
     let lonely = ObjectRef {
         gvk: Gvk::new("", "v1", "Pod"),

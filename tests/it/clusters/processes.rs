@@ -1,4 +1,5 @@
-//! Two processes: `opdev serve`, and `opdev run` against it with a client certificate, a token and an exec plugin.
+//! Two processes: `opdev serve`, and `opdev run` against it with a client certificate, a token and an exec
+//! plugin.
 
 use crate::inner_loop::demo_project;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};

@@ -1,4 +1,5 @@
-//! The operator's own program on a cluster that goes away for a while: it goes on, and hears why there is no answer.
+//! The operator's own program on a cluster that goes away for a while: it goes on, and hears why there is no
+//! answer.
 
 use super::door::Door;
 use crate::inner_loop::Opdev;

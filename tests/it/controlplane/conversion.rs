@@ -1,5 +1,5 @@
-//! Custom resources whose versions a webhook converts: stored at one, read, written, listed and watched at another, and
-//! the words of the real server where the webhook does not do its part.
+//! Custom resources whose versions a webhook converts: stored at one, read, written, listed and watched at
+//! another, and the words of the real server where the webhook does not do its part.
 
 use super::webhook_server::Webhook;
 use super::webhooks::{ask, ask_as, bare_plane};

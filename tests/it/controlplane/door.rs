@@ -28,7 +28,7 @@ async fn read(response: Response<Body>) -> Answer {
     Answer {
         code: parts.status.as_u16(),
         headers: parts.headers,
-        // Of protobuf, the names are still there.
+        // Names are still readable in protobuf.
         text: String::from_utf8_lossy(&bytes).into_owned(),
     }
 }

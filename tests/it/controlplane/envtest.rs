@@ -1,5 +1,5 @@
-//! The entry points for envtest: written, started with the flags and certificates that envtest makes, and used as
-//! a suite uses them.
+//! The entry points for envtest: written, started with the flags and certificates that envtest makes, and
+//! used as a suite uses them.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};

@@ -1,4 +1,4 @@
-//! What survives: a stop and a start on the same folder, a process that is killed at any moment, a damaged store.
+//! Survival: a stop and a start on the same folder, a process that is killed at any moment, a damaged store.
 
 use super::serve::{ends, serve};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -200,7 +200,7 @@ impl Served {
     }
 }
 
-/// What is known of one object by whoever writes it.
+/// The known facts about one object by whoever writes it.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Its number as acknowledged, with the revision; `None` where it is not there.
@@ -263,7 +263,8 @@ async fn follow(client: Client, newest: Arc<Mutex<u64>>) {
     }
 }
 
-/// Compares what the server has with what it has acknowledged. What was asked without an answer may have happened.
+/// Compares what the server has with what it has acknowledged. What was asked without an answer may have
+/// happened.
 async fn check(client: &Client, book: &Book, round: usize) -> u64 {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let list = maps.list(&ListParams::default()).await.unwrap();

@@ -1,4 +1,5 @@
-//! Admission that is on by default in the real server, with its texts; and other things that it does without being asked.
+//! Admission that is on by default in the real server, with its texts; and other things that it does without
+//! being asked.
 
 use super::webhooks::{ask, ask_as, bare_plane};
 use opdev_controlplane::ControlPlane;
@@ -81,7 +82,7 @@ async fn namespaces_hold_pods_to_a_standard() {
         )
     );
     made(&plane, PODS, pod("fine", json!({}))).await;
-    // Who makes pods is warned; what it makes is refused.
+    // The client that makes a workload is warned; pods that the workload makes are refused.
     let template =
         json!({"metadata": {"labels": {"app": "d"}}, "spec": pod("", json!({"hostPID": true}))["spec"]});
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},

@@ -1,5 +1,5 @@
-//! Admission policies: what they make of requests, and the words of the real server where they refuse. The expected
-//! texts were given by a kube-apiserver 1.36 that was asked the same.
+//! Admission policies: what they make of requests, and the words of the real server where they refuse. The
+//! expected texts were given by a kube-apiserver 1.36 that was asked the same.
 
 use super::tools::Cluster;
 use super::webhooks::{ask, ask_as, bare_plane};
@@ -67,7 +67,8 @@ fn deployment(name: &str, replicas: u32) -> Value {
             "spec": {"containers": [{"name": "main", "image": "nginx"}]}}}})
 }
 
-/// What is said after the binding's name in the refusal of a ConfigMap that is not kept; `""` where it is none.
+/// What is said after the binding's name in the refusal of a ConfigMap that is not kept; `""` where it is
+/// none.
 async fn said(plane: &ControlPlane, object: Value) -> String {
     let (code, _, body) = ask(plane, "POST", &format!("{MAPS}?dryRun=All"), object).await;
     if code == 201 {
@@ -266,7 +267,7 @@ async fn parameters_come_from_the_objects_that_a_binding_names() {
     plane.stop().await;
 }
 
-/// What is wrong with a policy or a binding that is not kept.
+/// The error of a policy or a binding that is not kept.
 async fn refusal(plane: &ControlPlane, object: Value) -> String {
     let kind = object["kind"].as_str().unwrap().to_lowercase();
     let plural = if kind.ends_with('y') { kind.replace("policy", "policies") } else { format!("{kind}s") };

@@ -1,4 +1,5 @@
-//! `status.typeChecking` of ValidatingAdmissionPolicies: what their expressions make of the kinds that they match.
+//! `status.typeChecking` of ValidatingAdmissionPolicies: what their expressions make of the kinds that they
+//! match.
 
 use super::webhooks::ask;
 use opdev_controlplane::ControlPlane;

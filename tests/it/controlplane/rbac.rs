@@ -1,5 +1,5 @@
-//! Roles that are enforced: refusals in the words of the real server, reviews, tokens, impersonation, and kubectl's
-//! own commands around them.
+//! Roles that are enforced: refusals in the words of the real server, reviews, tokens, impersonation, and
+//! kubectl's own commands around them.
 
 use super::tools::Cluster;
 use http::Request;

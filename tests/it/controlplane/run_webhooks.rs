@@ -1,5 +1,5 @@
-//! Webhooks of the control plane that `opdev run --embedded` starts: a service on a port of this machine, served with the
-//! certificate that it writes.
+//! Webhooks of the control plane that `opdev run --embedded` starts: a service on a port of this machine,
+//! served with the certificate that it writes.
 
 use super::webhook_server::{Webhook, given};
 use kube::api::{DynamicObject, PostParams};

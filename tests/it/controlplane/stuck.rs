@@ -1,5 +1,5 @@
-//! A server that never stands still: whatever has to wait for a webhook waits on a thread of its own, a worker that is
-//! stuck is told, and a signal ends the process also then.
+//! A server that never stands still: whatever has to wait for a webhook waits on a thread of its own, a
+//! worker that is stuck is told, and a signal ends the process also then.
 
 use super::conversion::{converting_definition, converts};
 use super::serve::ends;
@@ -186,11 +186,12 @@ async fn the_garbage_collector_converts_on_no_worker() {
 }
 
 thread_local! {
-    /// Whether the clock stands still for this thread.
+    /// True if the clock stands still for this thread.
     static STUCK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A server whose clock stops for two requests, and with it the workers that answer them. Started by the test below.
+/// A server whose clock stops for two requests, and with it the workers that answer them. Started by the test
+/// below.
 #[test]
 #[ignore = "a process of its own, for the test of stuck workers"]
 fn a_process_whose_workers_get_stuck() {

@@ -1,4 +1,4 @@
-//! The same plane over a socket: TLS, who is who, stopping.
+//! The embedded control plane over a socket: TLS, who is who, stopping.
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -90,8 +90,8 @@ async fn stopping_ends_open_watches_and_is_prompt() {
     assert!(api.list(&ListParams::default()).await.is_err(), "nobody is there any more");
 }
 
-/// More connections than there is room for unknown clients: half of them finish the TLS handshake, half do not even
-/// begin it.
+/// More connections than there is room for unknown clients: half of them finish the TLS handshake, half do
+/// not even begin it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_connections_keep_nobody_out() {
     let plane = ControlPlane::start().await.unwrap();

@@ -1,5 +1,5 @@
-//! A webhook server for tests: HTTPS on loopback with an authority of its own, answers as told, and remembers what it
-//! was asked.
+//! A webhook server for tests: HTTPS on loopback with an authority of its own, answers as told, and remembers
+//! what it was asked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! Admission webhooks over real HTTPS: when they are asked and what, what their answers do, and the words of the real
-//! server where something goes wrong.
+//! Admission webhooks over real HTTPS: when they are asked and what, what their answers do, and the words of
+//! the real server where something goes wrong.
 
 use super::webhook_server::{Webhook, given, identity, response};
 use http::Request;

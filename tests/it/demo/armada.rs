@@ -1,5 +1,5 @@
-//! Armada: a disabled chart stays out, a group enables its charts in sequence and owns them, a manifest enables its
-//! groups; drift, events, backup and restore, and everything goes with the manifest.
+//! Armada: a disabled chart stays out, a group enables its charts in sequence and owns them, a manifest
+//! enables its groups; drift, events, backup and restore, and everything goes with the manifest.
 
 use super::world::World;
 use opdev_event::Event;

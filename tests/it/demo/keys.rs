@@ -1,5 +1,5 @@
-//! The demo's operators from the keyboard: `opdev run` in a terminal, the tutorials' steps in their order. Nothing
-//! but keys inside, somebody with a client outside.
+//! The demo's operators from the keyboard: `opdev run` in a terminal, the tutorials' steps in their order.
+//! Nothing but keys inside, somebody with a client outside.
 
 use super::outside::Outside;
 use crate::inner_loop::demo_project;
@@ -66,7 +66,8 @@ impl Screen {
         self.filter(words, "Owned");
     }
 
-    /// `/`, the words, enter. An escape sent on its own: with the next key behind it, it would be alt and that key.
+    /// `/`, the words, enter. An escape sent on its own: with the next key behind it, it would be alt and
+    /// that key.
     fn filter(&mut self, words: &str, pane: &str) {
         self.pty.keys(&format!("/{words}\r"));
         self.pty.wait_until(&format!("a filter on {pane}"), |screen| title(screen, pane).contains(words));
@@ -100,7 +101,8 @@ impl Screen {
         self.pty.wait_without("[y] Delete");
     }
 
-    /// Waits until exactly so many pods run below the selected resource, none of them `not`; the ends of their names.
+    /// Waits until exactly so many pods run below the selected resource, none of them `not`; the ends of
+    /// their names.
     fn running(&self, count: usize, not: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         self.pty.wait_until(&format!("{count} running pods, none of {not:?}"), |screen| {

@@ -97,8 +97,9 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
         world.patch(PODSET, NAME, &json!({"spec": {"replicas": replicas}})).await;
     }
     settled(&world, 5).await;
-    // Pods that live at the same time are never more than were asked for. A reconcile may still work with the number before
-    // the newest one, and pods are told by another stream than the PodSet: the numbers around count, too.
+    // Pods that live at the same time are never more than were asked for. A reconcile may still work with the
+    // number before the newest one, and pods are told by another stream than the PodSet: the numbers around
+    // count, too.
     let events = world.opdev.since(0);
     let mut asked: Vec<(usize, i64)> = events
         .iter()
@@ -179,8 +180,8 @@ async fn nothing_is_written_and_no_reconcile_runs_without_a_change() {
         reconcile.calls.iter().filter(|call| !matches!(call.verb.as_str(), "get" | "list")).collect();
     assert!(writes.is_empty(), "{writes:?}");
     assert!(reconcile.objects.is_empty() && reconcile.status.is_empty(), "{reconcile:?}");
-    // The same object applied again changes nothing, so nothing runs for it: of all that comes from the object
-    // itself, only the change of `spec.replicas` leads to a reconcile.
+    // An object that is applied again unchanged leads to no reconcile: only the change of `spec.replicas` is
+    // a cause that comes from the object itself.
     let mark = world.opdev.mark();
     world.apply("samples/podset.yaml").await;
     world.patch(PODSET, NAME, &json!({"spec": {"replicas": 2}})).await;

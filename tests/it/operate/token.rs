@@ -1,4 +1,5 @@
-//! The token of the ServiceAccount in its file. The kubelet writes it anew now and then, and the one before ends some time later.
+//! The token of the ServiceAccount in its file. The kubelet writes it anew now and then, and the one before
+//! ends some time later.
 
 use super::{Cluster, apply};
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
@@ -8,7 +9,7 @@ use kube::{Client, Config};
 use serde_json::json;
 use std::fs;
 
-/// What the API server says to a token: a status, 200 where it is taken.
+/// The API server's words to a token: a status, 200 where it is taken.
 async fn status(cluster: &Cluster, token: &str) -> u16 {
     let mut kubeconfig = Kubeconfig::from_yaml(&cluster._listening.kubeconfig).unwrap();
     let user = json!({"name": "other", "user": {"token": token}});
@@ -24,7 +25,8 @@ async fn status(cluster: &Cluster, token: &str) -> u16 {
     }
 }
 
-/// Ends every token of the ServiceAccount: they belong to an account that is there no more, whatever its name.
+/// Ends every token of the ServiceAccount: they belong to an account that is there no more, whatever its
+/// name.
 async fn end_tokens(cluster: &Cluster) {
     let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), "operators");
     accounts.delete("manager", &DeleteParams::default()).await.unwrap();

@@ -1,4 +1,5 @@
-//! Whoever asks the manager whether it has caught up hears of it once its watches have shown what he names, and not before.
+//! Whoever asks the manager whether it has caught up hears of it once its watches have shown what he names,
+//! and not before.
 
 use super::world::{World, chart, web};
 use opdev_event::Outcome;

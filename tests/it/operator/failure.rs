@@ -1,4 +1,4 @@
-//! What can go wrong, what is said about it, and how it heals.
+//! Failures, the words about each, and the way back.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use kube::api::{DynamicObject, PostParams};
@@ -453,7 +453,8 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.reconcile_now("site").await;
-    // The Operator SDK's operator is woken by its own status, so that one reconcile is enough for all that follow.
+    // The Operator SDK's operator is woken by its own status, so that one reconcile is enough for all that
+    // follow.
     for _ in 0..3 {
         let reconcile = world.reconcile("site").await;
         assert_eq!((reconcile.outcome, reconcile.releases[0].surplus), (Outcome::Upgraded, true));

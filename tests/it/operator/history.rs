@@ -1,6 +1,6 @@
-//! What failures and other people leave behind: rollbacks with their hooks and revisions, uninstalls of failed installs,
-//! revisions that somebody else made, began or took away, objects of two templates, custom resources that left the
-//! selector. Each as the Operator SDK's operator does it.
+//! Traces of failures and of other people: rollbacks with their hooks and revisions, uninstalls of failed
+//! installs, revisions that somebody else made, began or took away, objects of two templates, custom
+//! resources that left the selector. Each as the Operator SDK's operator does it.
 
 use super::world::{World, chart, condition, settings, sources, web};
 use kube::api::{DynamicObject, PostParams};

@@ -79,7 +79,8 @@ async fn helm_rollback_disable_hooks_leaves_the_hooks_of_rollbacks_out() {
     world.stop().await;
 }
 
-/// A chart whose upgrade with `bad` fails after it has changed a StatefulSet, so that a patch cannot put it back.
+/// A chart whose upgrade with `bad` fails after it has changed a StatefulSet, so that a patch cannot put it
+/// back.
 fn one_way() -> [(&'static str, &'static str); 2] {
     let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: \"{{ .Release.Name }}\"}\nspec:\n  replicas: 0\n  \
                serviceName: a\n  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n    \
@@ -92,13 +93,14 @@ fn one_way() -> [(&'static str, &'static str); 2] {
     [("templates/set.yaml", set), ("templates/never.yaml", never)]
 }
 
-/// A StatefulSet that had `OnDelete` and is `RollingUpdate` by default now has a `rollingUpdate` that no manifest names: no
-/// patch takes it away, and with `OnDelete` the server refuses it. A replacement leaves it out. `helm rollback` of Helm
-/// 3.19.0 and 4.1.4 fails at it with the same words, and goes well in Helm 3 with `--force`; Helm 4, which applies
-/// server-side, refuses to replace. Immutable fields are no case: a replacement is an update, too, not a new object.
+/// A StatefulSet that had `OnDelete` and is `RollingUpdate` by default now has a `rollingUpdate` that no
+/// manifest names: no patch takes it away, and with `OnDelete` the server refuses it. A replacement leaves it
+/// out. `helm rollback` of Helm 3.19.0 and 4.1.4 fails at it with the same words, and goes well in Helm 3
+/// with `--force`; Helm 4, which applies server-side, refuses to replace. Immutable fields are no case: a
+/// replacement is an update, too, not a new object.
 ///
-/// With force, Helm 3 (and so helm-operator-plugins) replaces every object at once; opdev patches first and replaces only
-/// what is refused as invalid.
+/// With force, Helm 3 (and so helm-operator-plugins) replaces every object at once; opdev patches first and
+/// replaces only what is refused as invalid.
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_force_replaces_what_a_patch_cannot_put_back() {
     let files = one_way();
@@ -135,7 +137,8 @@ async fn rollback_force_replaces_what_a_patch_cannot_put_back() {
     world.stop().await;
 }
 
-/// A controller writes between the look at an object and its replacement: Helm reads again and replaces what is there then.
+/// A controller writes between the look at an object and its replacement: Helm reads again and replaces what
+/// is there then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replacement_comes_after_what_was_written_meanwhile() {
     let plane = ControlPlane::start().await.unwrap();

@@ -1,7 +1,8 @@
-//! What a plan says is what the reconcile then does, object by object and field by field, and a plan writes nothing.
-//! With `OPDEV_CORPUS=DIR` also for the charts of a corpus (`DIR/charts/NAME`, values in `DIR/cases/NAME`): one value flipped
-//! for each chart, or all cases with `OPDEV_PLAN_CASES=all`, which are the default values, the charts' own and each
-//! `flip-*.yaml`. `OPDEV_PLAN_CHARTS` picks charts by a part of their name.
+//! A plan says exactly what the reconcile then does, object by object and field by field, and a plan writes
+//! nothing. With `OPDEV_CORPUS=DIR` also for the charts of a corpus (`DIR/charts/NAME`, values in
+//! `DIR/cases/NAME`): one value flipped for each chart, or all cases with `OPDEV_PLAN_CASES=all`, which are
+//! the default values, the charts' own and each `flip-*.yaml`. `OPDEV_PLAN_CHARTS` picks charts by a part of
+//! their name.
 
 use super::world::{World, chart, settings, sources, web};
 use futures::FutureExt as _;
@@ -110,8 +111,8 @@ async fn revision(world: &World) -> String {
     list.metadata.resource_version.unwrap()
 }
 
-/// A plan between two reads that saw nothing written. Controllers go on beside it for a while, a plan that writes does for
-/// ever.
+/// A plan between two reads that saw nothing written. Controllers go on beside it for a while, a plan that
+/// writes does for ever.
 async fn plan_that_writes_nothing(world: &World, watch: &Arc<Watch>) -> Shadowed {
     let look = async {
         loop {
@@ -126,8 +127,8 @@ async fn plan_that_writes_nothing(world: &World, watch: &Arc<Watch>) -> Shadowed
     tokio::time::timeout(LONG, look).await.expect("something is written each time a plan is made")
 }
 
-/// What is done to one object, in a form that compares. Left aside is what nobody can foresee: values that are drawn, and
-/// replicas that an autoscaler of the same reconcile may have set before the rest is written.
+/// What is done to one object, in a form that compares. Left aside is what nobody can foresee: values that
+/// are drawn, and replicas that an autoscaler of the same reconcile may have set before the rest is written.
 fn said(changes: &[ObjectChange], left_out: &ShadowObject) -> Vec<String> {
     let hook =
         |change: &&ObjectChange| !left_out.hooks.iter().any(|hook| hook.object.key() == change.object.key());
@@ -150,7 +151,8 @@ fn said(changes: &[ObjectChange], left_out: &ShadowObject) -> Vec<String> {
     changes.iter().filter(hook).filter_map(told).collect()
 }
 
-/// Whether a value is drawn by the API server, or is a checksum, which may be one of a certificate that a template has drawn.
+/// Returns true if a value is drawn by the API server, or is a checksum, which may be one of a certificate
+/// that a template has drawn.
 fn is_drawn(path: &str) -> bool {
     path.contains("checksum/") || DRAWN.iter().any(|name| path.ends_with(name))
 }

@@ -1,5 +1,6 @@
-//! When a release gets a new revision: a saved chart whose hooks differ, a chart that reads which revision it is, what
-//! somebody else did to the history. What the Operator SDK's operator does is done here, too, and its reason told.
+//! When a release gets a new revision: a saved chart whose hooks differ, a chart that reads which revision it
+//! is, what somebody else did to the history. What the Operator SDK's operator does is done here, too, and
+//! its reason told.
 
 use super::world::{World, chart, condition, settings, sources, web};
 use opdev_event::{Action, Event, LoopFound, LoopKind, Outcome, Reconcile, ReleaseStep};

@@ -1,5 +1,5 @@
-//! Objects that Helm 3 or the Operator SDK's operator made, and objects that only they can make: what their writes would
-//! leave or remove, opdev's do, too.
+//! Objects that Helm 3 or the Operator SDK's operator made, and objects that only they can make: what their
+//! writes would leave or remove, opdev's do, too.
 
 use super::world::{World, chart, fed_by, settings, web};
 use kube::api::{Api, DynamicObject};
@@ -51,7 +51,8 @@ spec:
         {{- end }}
 ";
 
-/// Makes the owner of all fields that opdev has applied one that updates, as after an install by another program.
+/// Makes the owner of all fields that opdev has applied one that updates, as after an install by another
+/// program.
 async fn made_by(client: &kube::Client, api: &Api<DynamicObject>, name: &str, manager: &str) {
     let mut object = api.get(name).await.unwrap();
     let mut entries = serde_json::to_value(object.metadata.managed_fields.take()).unwrap();
@@ -181,7 +182,8 @@ async fn what_helm_3_installs_although_apply_refuses_it_is_installed_and_told_wi
     assert!(reconcile.objects.is_empty(), "{:?}", reconcile.objects);
     world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
     world.outcome("site", Outcome::Upgraded).await;
-    // A strategic patch takes a key that is there twice for one item, as everywhere; the next reconcile puts back what it took.
+    // A strategic patch takes a key that is there twice for one item, as everywhere; the next reconcile puts
+    // back what it took.
     world.outcome("site", Outcome::Repaired).await;
     assert_eq!(ports(&world.get(&apps, "site-app").await.unwrap()), ["web", "metrics"]);
     let told = world.notices.iter().find(|notice| notice.contains("Deployment")).cloned().unwrap();

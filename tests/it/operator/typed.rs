@@ -294,7 +294,7 @@ async fn a_wait_keeps_what_is_there_and_tells_its_words() {
     // The child that it made leads to another reconcile, which still waits.
     let reconcile = world.outcome("site", Outcome::Waiting).await;
     assert!(reconcile.objects.is_empty());
-    // What was read is watched: its creation leads back here.
+    // The content that was read is watched: its creation leads back here.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "hunter2"}});
     world.create(&world.api("", "Secret"), secret).await;
     let reconcile = world.outcome("site", Outcome::Applied).await;

@@ -1,4 +1,5 @@
-//! What leads to a reconcile and what does not: dependents, CRDs that come and go, selectors, hooks, the real Helm.
+//! Events that lead to a reconcile and events that do not: dependents, CRDs that come and go, selectors,
+//! hooks, the real Helm.
 
 use super::world::{World, causes, chart, condition, serve_kind, settings, sources, watch_of, web};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -107,7 +108,8 @@ async fn what_was_there_at_the_start_is_reconciled_without_a_write() {
         "{:?}",
         reconcile.calls
     );
-    // Nothing was written, so nothing is known of the child but what the reconcile has read: a change is still seen.
+    // Nothing was written, so nothing is known of the child but what the reconcile has read: a change is
+    // still seen.
     world.patch(&world.api("", "ConfigMap"), "site-config", json!({"data": {"greeting": "drift"}})).await;
     world.outcome("site", Outcome::Repaired).await;
     world.stop().await;

@@ -1,4 +1,5 @@
-//! `opdev run --build-dependencies`: what charts lack is downloaded once at the start, because the command line asks for it.
+//! `opdev run --build-dependencies`: what charts lack is downloaded once at the start, because the command
+//! line asks for it.
 
 use super::{Desk, Shelf, on, repository};
 use std::io::{BufRead as _, BufReader};

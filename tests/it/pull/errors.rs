@@ -1,5 +1,6 @@
-//! What is said where a chart cannot be had from afar, or a dependency cannot be resolved: every text, as a reader sees it
-//! (`tests/golden/pull/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command that fails.
+//! Errors about a chart that cannot be had from afar, or a dependency that cannot be resolved: every text, as
+//! a reader sees it (`tests/golden/pull/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by
+//! a command that fails.
 
 use super::{Desk, Reply, Shelf, archive, index, on, repository, said, sha256};
 use std::fs;
@@ -132,7 +133,8 @@ const DEPENDENCIES: &[(&str, &str, &str)] = &[
     ("a list of no chart", "- {name: web, version: ^1, repository: URL/charts}", "list helm"),
 ];
 
-/// What is wrong with a file of Helm's or Docker's, its path, its text, and the words after `opdev init --project p`.
+/// What is wrong with a file of Helm's or Docker's, its path, its text, and the words after `opdev init
+/// --project p`.
 const FILES: &[(&str, &str, &str, &str)] = &[
     (
         "a list of repositories that is no YAML",

@@ -1,5 +1,5 @@
-//! The same references through opdev, Helm 3 and Helm 4: the same archives in `charts/`, byte by byte, and the same lock.
-//! What one refuses all refuse.
+//! References that opdev, Helm 3 and Helm 4 take: the archives in `charts/` are equal, byte by byte, and so
+//! is the lock. A reference that one of them refuses is refused by all.
 
 use super::{Desk, Reply, Shelf, archive, index, sha256};
 use crate::oracle::oracle;

@@ -107,7 +107,7 @@ fn answer(stream: TcpStream, replies: &Mutex<BTreeMap<String, Reply>>, asked: &M
             Some(_) | None => {}
         }
     }
-    // Who sends something hears the answer once it is read.
+    // A client that sends something hears the answer once its body is read.
     let _ = std::io::copy(&mut (&mut reader).take(length), &mut std::io::sink());
     asked.lock().unwrap().push((target.clone(), authorization.clone()));
     let path = target.split('?').next().unwrap_or_default();

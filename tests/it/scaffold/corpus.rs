@@ -1,4 +1,5 @@
-//! `opdev init` with every chart of a corpus of public ones: `OPDEV_CORPUS=DIR`, a folder that holds `charts/NAME`.
+//! `opdev init` with every chart of a corpus of public ones: `OPDEV_CORPUS=DIR`, a folder that holds
+//! `charts/NAME`.
 
 use super::{done, files};
 use crate::inner_loop::Opdev;
@@ -12,9 +13,10 @@ use std::time::Instant;
 const NAMESPACES: &[(&str, &str)] =
     &[("istio-base", "istio-system"), ("istio-istio-discovery", "istio-system")];
 
-/// Charts that an operator never leaves alone after the install, with what the next reconcile does: the Operator SDK's does the
-/// same. Passwords of Bitnami's charts and Harbor's certificates come from `lookup`, which finds nothing when an operator
-/// renders the next revision; Istio's webhook asks whether the release is an upgrade.
+/// Charts that an operator never leaves alone after the install, with what the next reconcile does: the
+/// Operator SDK's does the same. Passwords of Bitnami's charts and Harbor's certificates come from `lookup`,
+/// which finds nothing when an operator renders the next revision; Istio's webhook asks whether the release
+/// is an upgrade.
 const NEVER_DONE: &[(&str, Outcome)] = &[
     ("bitnami-kafka", Outcome::Failed),
     ("bitnami-mariadb-galera", Outcome::Failed),
@@ -25,7 +27,8 @@ const NEVER_DONE: &[(&str, Outcome)] = &[
     ("istio-istio-discovery", Outcome::Upgraded),
 ];
 
-/// Each chart: a project of it, a run, its sample. It is installed, and a second reconcile finds nothing to do.
+/// Each chart: a project of it, a run, its sample. It is installed, and a second reconcile finds nothing to
+/// do.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs OPDEV_CORPUS, a folder that holds charts/ with public charts; takes minutes"]
 async fn each_chart_of_a_corpus_begins_a_project_whose_sample_settles() {

@@ -1,5 +1,6 @@
-//! What `opdev init` and `opdev create api` say where something is wrong: every text, as a reader sees it
-//! (`tests/golden/scaffold/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command that fails.
+//! Errors of `opdev init` and `opdev create api`: every text, as a reader sees it
+//! (`tests/golden/scaffold/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command
+//! that fails.
 
 use super::{opdev, scratch, tree};
 use std::fs;
@@ -229,7 +230,7 @@ fn told(case: &Case, fails: bool) -> String {
     let name = folder.path().file_name().unwrap().to_str().unwrap();
     let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !fails {
-        // Of what a command prints, the list of files is another test's.
+        // The list of files that a command prints is another test's.
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         let rest = out.lines().filter(|line| !line.starts_with("created ") && !line.starts_with("updated "));
         rest.for_each(|line| said.push_str(&format!("{line}\n")));

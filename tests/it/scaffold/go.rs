@@ -1,5 +1,5 @@
-//! Scaffolded operators in Go: that they build, reconcile, are as Go and the generators want them, and how they are told apart
-//! from what stands beside them. Those that need Go are skipped without it.
+//! Scaffolded operators in Go: that they build, reconcile, are as Go and the generators want them, and how
+//! they are told apart from what stands beside them. Those that need Go are skipped without it.
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
@@ -64,6 +64,9 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
     };
     let reconcile = running.wait_within(BUILD, "the sample's pass", mark, made).await;
     assert_eq!((reconcile.object.gvk.kind.as_str(), &reconcile.failure), ("Greeting", &None));
+    // A version of controller-runtime that the added files do not fit is traced without causes, and only a
+    // notice tells.
+    assert!(!reconcile.causes.is_empty(), "the newest versions are traced in full: {reconcile:?}");
     assert!(
         reconcile.objects.iter().any(|one| one.object.name == "greeting-sample-message"),
         "{:?}",
@@ -117,14 +120,15 @@ fn the_generators_agree_with_a_scaffolded_go_project() {
                 String::from_utf8_lossy(&output.stdout)
             );
         }
-        // Copy methods of a type that names one of Kubernetes need its source; the scaffold has its own facts.
+        // Copy methods of a type that names one of Kubernetes need its source; the scaffold has its own
+        // facts.
         let copies = files(&folder.path().join("api"));
         assert!(copies.iter().any(|path| path.ends_with("zz_generated.deepcopy.go")), "{copies:?}");
     }
 }
 
-/// `kubebuilder create api --ssa` has apply configurations written for the kinds of a package, and marks those that it does
-/// not know of. A project that pins an older controller-gen gets what that one makes.
+/// `kubebuilder create api --ssa` has apply configurations written for the kinds of a package, and marks
+/// those that it does not know of. A project that pins an older controller-gen gets what that one makes.
 #[test]
 fn a_kind_joins_a_project_as_its_package_and_its_makefile_want_it() {
     let folder = scratch();

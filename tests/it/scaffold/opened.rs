@@ -6,7 +6,8 @@ use std::fs;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_operator_sdk_does_not_know_are_told_with_their_lines() {
-    // As kubebuilder 4.15 writes it: the key at the top and that of the webhook are newer than the Operator SDK.
+    // As kubebuilder 4.15 writes it: the key at the top and that of the webhook are newer than the Operator
+    // SDK.
     let project = "cliVersion: 4.15.0\ndomain: my.domain\nlayout:\n- go.kubebuilder.io/v4\nnamespaced: true\nprojectName: demo\nresources:\n\
                    - api:\n    crdVersion: v1\n    namespaced: true\n  group: cache\n  kind: Memcached\n  version: v1alpha1\n  \
                    webhooks:\n    defaulting: true\n    defaultingPath: /x\nversion: \"3\"\n";

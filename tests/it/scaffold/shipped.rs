@@ -1,5 +1,5 @@
-//! A scaffolded project is shipped by its own files: what its Dockerfile copies is all that the operator reads, its Makefile
-//! calls commands and flags that opdev has, and warnings name what a base cannot run.
+//! A scaffolded project is shipped by its own files: what its Dockerfile copies is all that the operator
+//! reads, its Makefile calls commands and flags that opdev has, and warnings name what a base cannot run.
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use std::collections::BTreeSet;
@@ -213,7 +213,7 @@ fn the_targets_of_the_makefile_run() {
             assert!(output.status.success(), "{name}: make {words:?}: {said}");
             said
         };
-        // Of a project of types the role belongs to this target.
+        // A project of types makes its role with this target.
         target(&["manifests"]);
         let before = super::tree(folder.path());
         let help = target(&["help"]);

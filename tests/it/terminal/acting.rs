@@ -1,4 +1,5 @@
-//! Acting in a terminal: pausing and stepping, several at once, copying, reading files again, and unlocking a cluster.
+//! Acting in a terminal: pausing and stepping, several at once, copying, reading files again, and unlocking a
+//! cluster.
 
 use super::leaving::{cluster, opdev_on};
 use super::runs::{lines, opdev};

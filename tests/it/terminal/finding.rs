@@ -1,5 +1,5 @@
-//! Finding in a terminal: palette, jump, filters, order, help, namespaces, keys bound anew while it runs, storms of
-//! sizes, and a terminal that goes away.
+//! Finding in a terminal: palette, jump, filters, order, help, namespaces, keys bound anew while it runs,
+//! storms of sizes, and a terminal that goes away.
 
 use super::runs::{edit, lines, opdev};
 use super::{SIZE, apply, quit};
@@ -267,8 +267,8 @@ fn a_terminal_that_goes_away_ends_the_run() {
     pty.assert_restored();
 }
 
-/// The API server's own tables, against the embedded control plane: opened by any of a kind's names, kept current, acted
-/// in, left; and a name that is none.
+/// The API server's own tables, against the embedded control plane: opened by any of a kind's names, kept
+/// current, acted in, left; and a name that is none.
 #[test]
 fn any_kind_has_a_table() {
     let (_folder, project) = demo_project();
@@ -321,7 +321,8 @@ fn any_kind_has_a_table() {
     quit(pty);
 }
 
-/// Commands of the user's own settings: one in the place of the screen, one beside it; and what a pane shows, saved.
+/// Commands of the user's own settings: one in the place of the screen, one beside it; and what a pane shows,
+/// saved.
 #[test]
 fn own_commands_run_on_what_is_selected() {
     let (folder, project) = demo_project();

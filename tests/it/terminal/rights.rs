@@ -21,7 +21,7 @@ fn a_missing_rule_is_shown_added_after_its_diff_and_cures() {
     pty.wait_for_frame(SIZE);
     pty.wait_for("to apply a sample");
     apply(&mut pty, "example-ingress");
-    // Who reads is refused before who writes: each round adds what is known by then.
+    // A read is refused before a write: each round adds what is known by then.
     let cured = |screen: &vt100::Screen| {
         let text = screen.contents();
         // Before the rule is there it only looks so, while the refusal is not on the screen yet.

@@ -65,7 +65,7 @@ fn a_session_from_the_first_sample_to_quit() {
     pty.keys("q");
     assert!(pty.wait_exit().success(), "{}", pty.screen());
     pty.assert_restored();
-    // Which of the reconciles it was, and how long it was the newest, is up to chance.
+    // Chance decides which of the reconciles it was, and how long it was the newest.
     let events = fs::read_to_string(project.join(".opdev/events.jsonl")).unwrap();
     let scaled = |line: &str| line.contains("reconcileStarted") && line.contains(".spec.replicaCount");
     assert!(events.lines().any(scaled), "{events}");

@@ -1,4 +1,4 @@
-//! What there is to see of an object and of a reconcile, in a terminal: opened, walked through, resized.
+//! An object and a reconcile in a terminal: opened, walked through, resized.
 
 use super::SIZE;
 use super::runs::{lines, opdev};
@@ -23,8 +23,8 @@ fn a_reconcile_and_an_object_are_looked_into() {
     let mut pty = opdev(&project);
     apply(&mut pty);
 
-    // The reconcile that installed, opened in place: cause, queue, steps, calls, what it wrote. It may have asked
-    // what the API server serves, too.
+    // The reconcile that installed, opened in place: cause, queue, steps, calls, what it wrote. It may have
+    // asked what the API server serves, too.
     let tall = (SIZE.0, SIZE.1 + 10);
     pty.resize(tall);
     pty.wait_for_frame(tall);
@@ -43,7 +43,8 @@ fn a_reconcile_and_an_object_are_looked_into() {
     pty.keys("\u{1b}[D");
     pty.wait_without("in the queue");
 
-    // The object: what it waits for, its conditions, its versions and who wrote them, the owners of its fields.
+    // The object: what it waits for, its conditions, its versions and who wrote them, the owners of its
+    // fields.
     pty.keys("d");
     pty.wait_for("✓ nothing; it is reconciled again at");
     pty.keys("C");

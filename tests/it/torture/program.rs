@@ -1,4 +1,5 @@
-//! Programs: a small operator in Python that speaks HTTP with nothing but its standard library. Skipped where there is none.
+//! Programs: a small operator in Python that speaks HTTP with nothing but its standard library. Skipped where
+//! there is none.
 
 use super::{told, torture};
 use crate::inner_loop::demo_project;
@@ -6,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Lists and watches gadgets and makes two ConfigMaps of each. Who finds the first one takes the second one for made, unless
-/// it is careful.
+/// Lists and watches gadgets and makes two ConfigMaps of each. Who finds the first one takes the second one
+/// for made, unless it is careful.
 const OPERATOR: &str = r#"import base64, json, os, ssl, sys, threading, time, urllib.error, urllib.request
 
 CAREFUL = "--careful" in sys.argv

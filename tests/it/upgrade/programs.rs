@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// An operator without a library: for each `Field` a Deployment, made once and merged from then on, and a status.
+/// An operator without a library: for each `Field` a Deployment, made once and merged from then on, and a
+/// status.
 const OPERATOR: &str = r#"
 import base64, json, os, re, ssl, sys, time, urllib.error, urllib.request
 

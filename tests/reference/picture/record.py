@@ -3,7 +3,7 @@
 golden frames by `src/tui/tests/picture.rs`.) With --guide it writes assets/guide/NAME.svg, a still of each page of docs/guide.
 
 Usage: record.py OPDEV OUTPUT               (needs tmux; OPDEV is the program, OUTPUT an .svg file)
-       record.py OPDEV --guide [NAME...]    (helm-chart, inner-loop, hybrid, podset, armada; all of them without a name)
+       record.py OPDEV --guide [NAME...]    (the pages of PAGES below; all of them without a name; my-chart needs helm)
 
 Runs `opdev run --embedded` on a copy of the demo project in a terminal of 120 columns and 32 rows, presses keys, saves files,
 and looks at the screen ten times a second. What changed between two looks is shown for as long as it stood there; a stretch in
@@ -30,6 +30,11 @@ BACKGROUND, TEXT = "#1a1b26", "#c0caf5"
 LOOK, LONGEST, CAPTION = 0.1, 2.5, 26.0
 
 
+def go_env(name):
+    """A folder of Go's, if Go is there."""
+    return subprocess.run(["go", "env", name], capture_output=True, text=True, check=False).stdout.strip() if shutil.which("go") else ""
+
+
 class Terminal:
     """A program in tmux, with every screen that it showed."""
 
@@ -37,6 +42,8 @@ class Terminal:
         self.socket = f"opdev-picture-{os.getpid()}"
         self.frames, self.caption, self.began = [], "", time.monotonic()
         environment = {**os.environ, "COLORTERM": "truecolor", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "HOME": state}
+        # A home of its own would fill the caches of Go anew.
+        environment |= {name: cache for name in ("GOMODCACHE", "GOCACHE") if (cache := go_env(name))}
         environment.pop("KUBECONFIG", None)
         environment.pop("TMUX", None)
         start = ["new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", folder, command]
@@ -93,7 +100,7 @@ def tour(terminal, project):
     terminal.tmux("send-keys", "-l", "memcached-sample")
     terminal.hold(0.8)
     terminal.keys("Enter")
-    terminal.until("● 3/3")
+    terminal.until("3/3")
     terminal.hold(3)
     template = project / "charts/memcached/templates/deployment.yaml"
     good = template.read_text()
@@ -101,14 +108,14 @@ def tour(terminal, project):
     template.write_text(good.replace("--conn-limit=", "--max-conns="))
     terminal.until("edit deployment.yaml")
     terminal.hold(4)
-    terminal.caption = "Save a broken one: file, line and column; what served goes on serving"
+    terminal.caption = "Save a broken one: file, line and column; the last working version keeps running"
     template.write_text(good.replace("{{", "{{ nope", 1))
-    terminal.until("keep serving")
+    terminal.until("last working version")
     terminal.hold(4)
-    terminal.caption = "Mend it, and it is gone"
+    terminal.caption = "Fix it, and the error is gone"
     template.write_text(good)
     deadline = time.monotonic() + 60
-    while "keep serving" in terminal.look() and time.monotonic() < deadline:
+    while "last working version" in terminal.look() and time.monotonic() < deadline:
         time.sleep(LOOK)
     terminal.hold(2)
     terminal.caption = "s: scale. Causes, calls and the diff of the status are on the right"
@@ -116,7 +123,7 @@ def tour(terminal, project):
     terminal.until("replicas  3")
     terminal.hold(0.8)
     terminal.keys("5", "Enter")
-    terminal.until("● 5/5")
+    terminal.until("5/5")
     terminal.hold(4)
 
 
@@ -135,7 +142,7 @@ def sample(terminal, name=""):
 def helm_chart(terminal, project):
     terminal.caption = "opdev run --embedded, then a: the sample's release, its pods, and what the reconcile did"
     sample(terminal)
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     # From the newest reconcile to the first one.
     terminal.keys("Tab", "Tab", "Down")
     terminal.until("#1 ")
@@ -144,7 +151,7 @@ def helm_chart(terminal, project):
 def inner_loop(terminal, project):
     terminal.caption = "A saved template is the cause of the next reconcile; the changed field of the Service is on the right"
     sample(terminal)
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     template = project / "helm-charts/site/templates/service.yaml"
     template.write_text(template.read_text().replace("\nspec:", "\nspec:\n  sessionAffinity: ClientIP"))
     terminal.until("edit service.yaml")
@@ -153,7 +160,7 @@ def inner_loop(terminal, project):
 def hybrid(terminal, project):
     terminal.caption = "One project, two kinds: a chart installs the Cache, a script makes what there is for the Backup"
     sample(terminal, "cache-sample")
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     sample(terminal, "backup-sample")
     terminal.until("Backup ")
     terminal.keys("Up")
@@ -167,7 +174,7 @@ def podset(terminal, project):
     terminal.keys("s")
     terminal.until("replicas  1")
     terminal.keys("3", "Enter")
-    terminal.until("● 3/3")
+    terminal.until("3/3")
 
 
 def armada(terminal, project):
@@ -178,9 +185,53 @@ def armada(terminal, project):
     terminal.until("deployed")
 
 
+def go_operator(terminal, project):
+    terminal.caption = "The first reconcile of a Go operator: its cause, what it read from the cache, what it created, and from which line"
+    terminal.until("May opdev run this project?")
+    terminal.keys("H")
+    terminal.until("[t] Trust")
+    terminal.keys("t")
+    terminal.until("operator runs", deadline=600)
+    sample(terminal)
+    terminal.until("greeting-sample", "created 1")
+    terminal.keys("Tab", "Tab", "End")
+    terminal.until("#1 applied")
+
+
+def my_chart(terminal, project):
+    terminal.caption = "A saved template is live at once; the reconcile names the file and shows the field that changed"
+    sample(terminal)
+    terminal.until("1/1")
+    template = project / "helm-charts/my-chart/templates/deployment.yaml"
+    template.write_text(template.read_text().replace("\nspec:", "\nspec:\n  minReadySeconds: 5", 1))
+    terminal.until("edit deployment.yaml")
+
+
+def typed(terminal, command, end):
+    """Types a command into the shell, and waits for its end."""
+    terminal.until("$")
+    terminal.tmux("send-keys", "-l", command)
+    terminal.keys("Enter")
+    terminal.until(*end)
+
+
+def release(terminal, project):
+    terminal.caption = "opdev upgrade: what happens to the objects that version 1.0.0 has made"
+    typed(terminal, "opdev upgrade --from v1.0.0", ["again: opdev upgrade", "objects the same"])
+
+
+def in_ci(terminal, project):
+    terminal.caption = "opdev ci: a time in an annotation, which each reconcile writes anew, fails the scenario"
+    typed(terminal, "opdev ci", ["of 1 scenarios passed"])
+
+
 # Page of docs/guide → what is done there, and whether it begins in a checkout.
-PAGES = {"helm-chart": (helm_chart, False), "inner-loop": (inner_loop, False), "hybrid": (hybrid, False),
-         "podset": (podset, False), "armada": (armada, True)}
+PAGES = {"go-operator": (go_operator, False), "my-chart": (my_chart, False), "release": (release, False),
+         "ci": (in_ci, False), "helm-chart": (helm_chart, False), "inner-loop": (inner_loop, False),
+         "hybrid": (hybrid, False), "podset": (podset, False), "armada": (armada, True)}
+
+# Pages whose picture is that of a command in a shell; their own commands are run up to this one.
+IN_A_SHELL = {"release": "! opdev upgrade", "ci": "! opdev ci"}
 
 
 SGR = re.compile(r"\x1b\[([0-9;:]*)m")
@@ -318,7 +369,7 @@ def demo(folder):
 def project_of(page, scratch):
     """The folder after the commands of a page up to `opdev run`."""
     text = (ROOT / "docs/guide" / f"{page}.md").read_text()
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S)).split("opdev run")[0]
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S)).split(IN_A_SHELL.get(page, "opdev run"))[0]
     path = f"{scratch / 'bin'}:{os.environ['PATH']}"
     script = f"set -euo pipefail\n{commands}\npwd > {scratch / 'pwd'}"
     subprocess.run(["bash", "-c", script], cwd=scratch, check=True, stdout=subprocess.DEVNULL,
@@ -329,12 +380,15 @@ def project_of(page, scratch):
 def still(program, page):
     """The last screen of a page."""
     script, in_checkout = PAGES[page]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         scratch = pathlib.Path(folder)
         (scratch / "bin").mkdir()
         (scratch / "bin/opdev").symlink_to(program)
         project = demo(scratch / "demo") if in_checkout else project_of(page, scratch)
-        terminal = Terminal(f"{scratch / 'bin/opdev'} run --embedded", str(project), folder)
+        command = f"{scratch / 'bin/opdev'} run --embedded"
+        if page in IN_A_SHELL:
+            command = f"env PATH={scratch / 'bin'}:$PATH PS1='$ ' bash --norc --noprofile"
+        terminal = Terminal(command, str(project), folder)
         try:
             script(terminal, project)
             terminal.hold(2)

@@ -1,4 +1,4 @@
-//! Which changes go through, which wait, and which are never sent.
+//! Changes that go through, changes that wait, and changes that are never sent.
 
 use super::*;
 use opdev_event::Place;

@@ -1,4 +1,5 @@
-//! What an API server answers where a Table is asked for: a Table, or, from servers that know none, a plain list.
+//! The answer of an API server that is asked for a Table: a Table, or, from servers that know none, a plain
+//! list.
 
 use jiff::Timestamp;
 use opdev_event::{ServedKind, TableColumn, TableRow};
@@ -62,7 +63,7 @@ struct Partial {
     metadata: RowMetadata,
 }
 
-/// Who manages which field is most of it, and is passed over.
+/// Metadata of a row without `managedFields`, which is most of it.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct RowMetadata {
@@ -76,7 +77,7 @@ struct RowMetadata {
 }
 
 impl Answer {
-    /// Whether it is a plain list.
+    /// Returns true if it is a plain list.
     pub(super) fn is_plain(&self) -> bool {
         self.items.is_some()
     }

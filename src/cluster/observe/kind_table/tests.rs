@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::sync::mpsc;
 
-/// What was asked, as method-less paths with queries.
+/// The requests, as method-less paths with queries.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 fn status(code: u16, reason: &str) -> (u16, String) {

@@ -88,7 +88,7 @@ struct Binding {
     actions: Vec<String>,
 }
 
-/// Which objects are parameters.
+/// The objects that are parameters.
 #[derive(Debug)]
 struct ParamRef {
     namespace: String,

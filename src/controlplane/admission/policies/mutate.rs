@@ -1,5 +1,5 @@
-//! What mutating policies make of an object, before any webhook sees it: it is changed, or refused. The texts are the
-//! real server's.
+//! Mutating policies at work on an object, before any webhook sees it: it is changed, or refused. The texts
+//! are the real server's.
 
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A policy with a binding and a parameter.
 type Invocation = (String, String, String);
 
-/// What is known of a request from one round to the next.
+/// The known facts about a request from one round to the next.
 #[derive(Debug, Default)]
 pub(in super::super) struct Reinvocations {
     /// It is the second round.

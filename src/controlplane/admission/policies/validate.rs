@@ -1,4 +1,5 @@
-//! What validating policies make of a request: a refusal, warnings, or nothing. The texts are the real server's.
+//! Validating policies at work on a request: a refusal, warnings, or nothing. The texts are the real
+//! server's.
 
 use super::super::matching::{Roles, VersionedRequest, meets, seen};
 use super::super::review;
@@ -27,7 +28,7 @@ impl Denial {
 type Denials<'a> = Vec<(&'a str, Option<&'a str>, Denial)>;
 
 impl Policies {
-    /// Whether a request may go on; adds warnings.
+    /// Decides whether a request may go on; adds warnings.
     ///
     /// # Errors
     /// The first denial, or a namespace that is not there.

@@ -1,5 +1,6 @@
 //! Deployments: rollouts over ReplicaSets, revisions, and the conditions that `kubectl rollout status` reads.
-//! Never touches pods. Read `sets` (what a rollout moves), then `rolling` (how), then `progress` (what it says).
+//! Never touches pods. Read `sets` (what a rollout moves), then `rolling` (how), then `progress` (what it
+//! says).
 
 mod progress;
 mod rolling;
@@ -31,7 +32,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 /// See the module.
 pub(crate) struct Deployments;
 
-/// One pass over one Deployment: its ReplicaSets as they will be, its status as it will be.
+/// One sync of one Deployment: its ReplicaSets as they will be, its status as it will be.
 struct Rollout<'a> {
     view: &'a dyn View,
     object: &'a Value,

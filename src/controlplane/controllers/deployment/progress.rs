@@ -14,7 +14,7 @@ fn number(status: &Map<String, Value>, field: &str) -> i64 {
 }
 
 impl Rollout<'_> {
-    /// Whether a status says that the rollout is over.
+    /// Returns true if a status says that the rollout is over.
     pub(super) fn complete(&self, status: &Map<String, Value>) -> bool {
         let wanted = self.wanted();
         number(status, "updatedReplicas") == wanted

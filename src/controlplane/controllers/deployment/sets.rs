@@ -1,5 +1,5 @@
-//! The ReplicaSets of a Deployment during one pass: which is new, how each is going to be scaled and annotated.
-//! Never decides how far to scale; `rolling` does.
+//! The ReplicaSets of a Deployment during one sync: which is new, how each is going to be scaled and
+//! annotated. Never decides how far to scale; `rolling` does.
 
 use super::REVISION;
 use crate::contract::{NoteKind, View, Write};
@@ -18,7 +18,7 @@ const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const HASH: &str = "pod-template-hash";
 
-/// One ReplicaSet, with what this pass makes of it.
+/// One ReplicaSet, with what this sync makes of it.
 pub(super) struct Set {
     /// As it was read, or as it will be created.
     pub(super) object: Value,
@@ -47,7 +47,7 @@ impl Set {
         count(&self.object, "/status/availableReplicas")
     }
 
-    /// Removes it at the end of the pass.
+    /// Removes it at the end of the sync.
     pub(super) fn delete(&mut self) {
         self.deleted = true;
     }
@@ -73,7 +73,7 @@ impl Set {
         self.annotate(MAXIMUM, &(wanted + max_surge(deployment)).to_string());
     }
 
-    /// Whether it holds the template of the Deployment.
+    /// Returns true if it holds the template of the Deployment.
     fn holds(&self, deployment: &Value) -> bool {
         let mut template = self.object.pointer("/spec/template").cloned().unwrap_or_default();
         if let Some(Value::Object(labels)) = template.pointer_mut("/metadata/labels") {
@@ -165,7 +165,7 @@ impl Sets {
         self.all.iter().map(|set| count(&set.object, pointer)).sum()
     }
 
-    /// Whether the Deployment was scaled since its sets were.
+    /// Returns true if the Deployment was scaled since its sets were.
     pub(super) fn scaling(&self, wanted: i64) -> bool {
         self.all
             .iter()
@@ -173,7 +173,7 @@ impl Sets {
             .any(|set| set.desired().is_some_and(|desired| desired != wanted))
     }
 
-    /// Whether the new set is fully there, at the size the Deployment has now.
+    /// Returns true if the new set is fully there, at the size the Deployment has now.
     pub(super) fn saturated(&self, wanted: i64) -> bool {
         self.new_set().is_some_and(|set| {
             set.replicas == wanted && set.desired() == Some(wanted) && set.available() == wanted
@@ -212,8 +212,8 @@ impl Sets {
         Some(set.revision().to_string())
     }
 
-    /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the collision
-    /// count where that had to move.
+    /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the
+    /// collision count where that had to move.
     pub(super) fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
         let template = deployment.pointer("/spec/template").cloned().unwrap_or_else(|| json!({}));
         let before = int(deployment, "/status/collisionCount");
@@ -303,7 +303,7 @@ fn copy_annotations(deployment: &Value, set: &mut Set) {
     }
 }
 
-/// Whether a set has nothing left that would be lost with it.
+/// Returns true if a set has nothing left that would be lost with it.
 pub(super) fn removable(set: &Set) -> bool {
     count(&set.object, "/status/replicas") == 0
         && set.replicas == 0

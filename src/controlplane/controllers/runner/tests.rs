@@ -110,7 +110,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until the controllers have been idle for a while, then says how many changes a longer while brings.
+    /// Waits until the controllers have been idle for a while, then says how many changes a longer while
+    /// brings.
     async fn changes_at_rest(&self) -> Vec<String> {
         let mut watch = self.registry.store.watch_all(self.registry.store.revision()).unwrap();
         while tokio::time::timeout(Duration::from_millis(300), watch.next()).await.is_ok() {}

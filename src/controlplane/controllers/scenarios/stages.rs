@@ -1,6 +1,6 @@
-//! The pairs of pods in the tests of KWOK's stages (0.8), as what is given and what comes of it, without times and
-//! addresses: our stages lead there too. They go on as a kubelet does, in other steps, so that what KWOK makes in one
-//! may take several. Where an end differs, it is the kubelet's that we have.
+//! The pairs of pods in the tests of KWOK's stages (0.8), as what is given and what comes of it, without
+//! times and addresses: our stages lead there too. They go on as a kubelet does, in other steps, so that what
+//! KWOK makes in one may take several. Where an end differs, it is the kubelet's that we have.
 
 use super::super::addresses::Addresses;
 use super::super::kubelet::Kubelet;
@@ -35,7 +35,8 @@ fn has(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// All that becomes of a pod: its statuses one after the other, whether it is deleted, and what is told of it.
+/// All that becomes of a pod: its statuses one after the other, whether it is deleted, and what is told of
+/// it.
 fn life(given: &Value) -> (Vec<Value>, bool, Vec<String>) {
     let kubelet =
         Kubelet { node: "node".into(), stages: None, strict: false, addresses: Addresses::default() };
@@ -93,7 +94,8 @@ fn pods_get_where_the_stages_of_kwok_lead() {
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
 
-/// The claim and the volume of a pair of volumes; what is there of both before is what the pair takes for granted.
+/// The claim and the volume of a pair of volumes; what is there of both before is what the pair takes for
+/// granted.
 fn volumes_of(case: &Value, all: &[Value]) -> Simulation {
     let mut cluster = Simulation::new();
     let given = |pair: &str| all.iter().find(|case| case["pair"] == pair).unwrap()["given"].clone();

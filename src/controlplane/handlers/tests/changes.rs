@@ -1,5 +1,6 @@
-//! What a real server lets an update change, and which fields it names where it does not: `changes.jsonl` holds objects,
-//! merge patches and its answers. The file is made by tests/reference/kubernetes/changes.py; a new line is a new case.
+//! Changes that a real server lets an update make, and the fields that it names where it does not:
+//! `changes.jsonl` holds objects, merge patches and its answers. The file is made by
+//! tests/reference/kubernetes/changes.py; a new line is a new case.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What waits for the disk and what does not.
+//! Answers that wait for the disk and answers that do not.
 
 use super::*;
 use crate::storage::Store;
@@ -20,7 +20,7 @@ async fn answers_wait_for_the_disk_unless_who_asks_ends_with_this_process() {
     let mut ahead = request("POST", MAPS, &config_map("ahead"));
     ahead.extensions_mut().insert(AheadOfDisk);
     assert_eq!(api.call(&admin, ahead).await.status(), StatusCode::CREATED);
-    // Who reads what the disk does not have yet waits for it, and so does who writes.
+    // A read of a write that the disk does not have yet waits for the disk, and so does a write after it.
     let mut read = Box::pin(api.call(&admin, request("GET", &format!("{MAPS}/ahead"), &Value::Null)));
     let mut written = Box::pin(api.call(&admin, request("POST", MAPS, &config_map("waiting"))));
     assert!((&mut read).now_or_never().is_none());

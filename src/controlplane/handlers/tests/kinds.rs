@@ -1,5 +1,5 @@
-//! An object of every kind that can be kept: sent as a message it becomes what it becomes as JSON, and it is read alike
-//! in all three encodings.
+//! An object of every kind that can be kept: sent as a message it becomes what it becomes as JSON, and it is
+//! read alike in all three encodings.
 
 use super::*;
 use crate::protobuf;
@@ -132,7 +132,8 @@ async fn whole_numbers_have_no_fraction() {
 
 /// What a real server answers otherwise, by the beginnings of paths: what it does beside keeping the object.
 const OTHERWISE: [(&str, &str); 13] = [
-    // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which credential.
+    // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which
+    // credential.
     ("Node", ".spec.taints"),
     ("Pod", ".spec.volumes"),
     ("Pod", ".spec.containers[0].volumeMounts"),
@@ -143,7 +144,8 @@ const OTHERWISE: [(&str, &str); 13] = [
     // An annotation that only says how often the template changed.
     ("DaemonSet", ".metadata.annotations"),
     ("DaemonSet", ".metadata.managedFields[0].fieldsV1.f:metadata.f:annotations"),
-    // Who owns places that Go's types leave out though they are required, that hold any JSON, or that nobody may set.
+    // Owners of places that Go's types leave out though they are required, that hold any JSON, or that nobody
+    // may set.
     ("ValidatingAdmissionPolicyBinding", ".metadata.managedFields[0].fieldsV1.f:spec.f:validationActions.."),
     ("IPAddress", ".metadata.managedFields[0].fieldsV1.f:spec.f:parentRef.."),
     ("ControllerRevision", ".metadata.managedFields[0].fieldsV1.f:data"),
@@ -170,8 +172,8 @@ fn differences(ours: &Value, real: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`), without uids,
-/// versions and times.
+/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`),
+/// without uids, versions and times.
 #[tokio::test]
 async fn every_kind_that_is_kept_is_created_as_by_a_real_server() {
     let (mut wrong, mut met) = (Vec::new(), BTreeSet::new());

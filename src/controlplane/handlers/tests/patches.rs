@@ -136,7 +136,8 @@ async fn a_load_balancer_gets_its_port_of_health_checks() {
     assert_eq!(cluster["spec"].get("healthCheckNodePort"), None);
 }
 
-/// A service that is reached by addresses of the cluster's surroundings says how its callers are passed on, as others do.
+/// A service that is reached by addresses of the cluster's surroundings says how its callers are passed on,
+/// as others do.
 #[tokio::test]
 async fn a_service_with_external_addresses_has_a_policy_for_them() {
     let api = api();

@@ -1,4 +1,4 @@
-//! What a real server refused or warned of, and in which words: `refusals.jsonl` holds objects and its answers. The
+//! Refusals and warnings of a real server, in its words: `refusals.jsonl` holds objects and its answers. The
 //! file is made by `reference cases` (tests/reference/kubernetes); a new line is a new case.
 
 use super::*;

@@ -1,5 +1,5 @@
-//! `x-kubernetes-validations` of custom resources: refused definitions, and what create, update, patch, apply, dry-run
-//! and status say.
+//! `x-kubernetes-validations` of custom resources: refused definitions, and what create, update, patch,
+//! apply, dry-run and status say.
 
 use super::*;
 

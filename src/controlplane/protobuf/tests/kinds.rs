@@ -1,6 +1,7 @@
-//! Every kind of k8s.io/api, of served versions and of others, as its real serializer writes it: of each, an object in
-//! which everything is set and one in which all messages are there and none has a value. The golden file has the hashes
-//! that `tests/reference/apimachinery kinds` found; nothing but the table of fields is needed to build the objects.
+//! Every kind of k8s.io/api, of served versions and of others, as its real serializer writes it: of each, an
+//! object in which everything is set and one in which all messages are there and none has a value. The golden
+//! file has the hashes that `tests/reference/apimachinery kinds` found; nothing but the table of fields is
+//! needed to build the objects.
 
 use super::*;
 use crate::protobuf::encode::put_message;
@@ -73,8 +74,8 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Through the codec: the message, and what is read from it. The event of a watch is of no kind, so it is written and
-/// read by its definition.
+/// Through the codec: the message, and what is read from it. The event of a watch is of no kind, so it is
+/// written and read by its definition.
 fn through(api_version: &str, kind: &str, object: &mut Value) -> (Vec<u8>, Value) {
     if kind == "WatchEvent" {
         let definition = messages::definition(api_version, kind).unwrap();

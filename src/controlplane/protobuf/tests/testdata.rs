@@ -1,5 +1,5 @@
-//! For maintainers: `OPDEV_API_TESTDATA` names the folder `testdata/HEAD` of the Go module `k8s.io/api`, which has
-//! every kind with all of its fields set, in JSON, YAML and protobuf. None of them may be left out.
+//! For maintainers: `OPDEV_API_TESTDATA` names the folder `testdata/HEAD` of the Go module `k8s.io/api`,
+//! which has every kind with all of its fields set, in JSON, YAML and protobuf. None of them may be left out.
 
 use super::*;
 use crate::protobuf::encode::{envelope, put_message};

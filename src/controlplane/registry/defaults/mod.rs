@@ -1,5 +1,5 @@
-//! Filling in what is missing: the words for it, and the defaults of pods, which many kinds have. The defaults of each
-//! kind stand in `kinds`.
+//! Filling in what is missing: the words for it, and the defaults of pods, which many kinds have. The
+//! defaults of each kind stand in `kinds`.
 
 pub(super) mod pod;
 

@@ -19,7 +19,7 @@ pub(crate) fn validate(object: &Value, current: Option<&Value>) -> Vec<Cause> {
     errors.into_iter().map(cause).collect()
 }
 
-/// What is wrong with a definition that is to replace another.
+/// Errors of a definition that is to replace another.
 pub(crate) fn validate_update(object: &Value, current: &Value) -> Vec<Cause> {
     definition::validate_update(object, current).into_iter().map(cause).collect()
 }

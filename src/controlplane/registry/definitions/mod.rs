@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 pub(crate) const ID: &str = "apiextensions.k8s.io/customresourcedefinitions";
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Marks a definition that is going: its resources have to go first. It is no new generation and has no grace, and
-/// what is asked of its dependents does not count.
+/// Marks a definition that is going: its resources have to go first. It is no new generation and has no
+/// grace, and what is asked of its dependents does not count.
 pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
     let meta = metadata::map_mut(object);
     meta.insert("deletionTimestamp".to_owned(), Value::from(metadata::seconds(now)));
@@ -71,7 +71,7 @@ fn set_condition(object: &mut Value, kind: &str, status: &str, reason: &str, mes
     }
 }
 
-/// Whether a definition's end still waits for its resources.
+/// Returns true if a definition's end still waits for its resources.
 fn holds_resources(object: &Value) -> bool {
     opdev_object::meta::finalizers(object).contains(&CLEANUP)
 }

@@ -1,4 +1,4 @@
-//! What configures admission: webhooks, and policies with their bindings.
+//! Kinds that configure admission: webhooks, and policies with their bindings.
 
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::Strategy;

@@ -16,7 +16,7 @@ const WHOLE_LATER: MetadataChecks =
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "configmaps",
-        // Each pass looks for the records of its release by their labels.
+        // Each reconcile looks for the records of its release by their labels.
         indexing: Indexing::LABELS,
         rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::CONFIG_MAP, cluster::config_map)),
@@ -27,7 +27,7 @@ pub(super) static ALL: &[Strategy] = &[
     },
     Strategy {
         id: "secrets",
-        // Each pass looks for the records of its release by their labels.
+        // Each reconcile looks for the records of its release by their labels.
         indexing: Indexing { fields: Some(account_token), partial: partial_typed, ..Indexing::LABELS },
         rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::SECRET, cluster::secret)),

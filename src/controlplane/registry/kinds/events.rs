@@ -21,7 +21,8 @@ const EVENT: Strategy = Strategy {
     ..Strategy::COMMON
 };
 
-/// When an Event was written last. The server itself stamps these times; those of the Event a client may set as it likes.
+/// When an Event was written last. The server itself stamps these times; those of the Event a client may set
+/// as it likes.
 fn written(event: &Value) -> String {
     let metadata = &event["metadata"];
     let managers = metadata["managedFields"].as_array().into_iter().flatten();

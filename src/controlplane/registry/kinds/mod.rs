@@ -1,7 +1,9 @@
-//! The strategies of all built-in kinds, a file for each group of them. A kind that is not here has the common strategy.
+//! The strategies of all built-in kinds, a file for each group of them. A kind that is not here has the
+//! common strategy.
 //!
-//! To add a kind: its row in one of these files (or in a new one, named in the two lists below), with what differs from
-//! `Strategy::COMMON`; the functions of the row stand below it. What discovery and the schema say comes from the facts.
+//! To add a kind: its row in one of these files (or in a new one, named in the two lists below), with what
+//! differs from `Strategy::COMMON`; the functions of the row stand below it. What discovery and the schema
+//! say comes from the facts.
 
 mod admission;
 mod autoscaling;

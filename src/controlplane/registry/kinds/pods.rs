@@ -115,7 +115,7 @@ fn grace_period(options: &DeleteOptions, object: &Value) -> i64 {
     if unscheduled || over { 0 } else { seconds }
 }
 
-/// What is known of a pod without reading it, in the order of `PodField`.
+/// The known facts about a pod without reading it, in the order of `PodField`.
 fn fields(pod: &Value) -> String {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let mut fields = String::new();
@@ -168,7 +168,7 @@ struct PartialStatus {
     pod_ip: Option<Value>,
 }
 
-/// Whether a quota limits pods by this name.
+/// Returns true if a quota limits pods by this name.
 fn uses(name: &str) -> bool {
     let computed = ["cpu", "memory", "ephemeral-storage"].contains(&name)
         || ["requests.", "limits.", "hugepages-"].iter().any(|start| name.starts_with(start));
@@ -195,7 +195,7 @@ fn of_containers(name: &str) -> (&'static str, &str) {
     }
 }
 
-/// Whether a pod wants to be near to, or far from, pods of namespaces that it names.
+/// Returns true if a pod wants to be near to, or far from, pods of namespaces that it names.
 fn looks_across(pod: &Value) -> bool {
     ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
         let at = |list: &str| items(pod, &format!("/spec/affinity/{kind}/{list}"));

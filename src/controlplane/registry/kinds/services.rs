@@ -131,7 +131,7 @@ fn endpoint_slice(object: &mut Value) {
     }
 }
 
-/// What is known of a service without reading it, in the order of `ServiceField`.
+/// The known facts about a service without reading it, in the order of `ServiceField`.
 fn fields(service: &Value) -> String {
     let spec = &service["spec"];
     let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());

@@ -154,7 +154,7 @@ fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
 /// What stands between the name of a class and what a quota limits of it.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// Whether a quota limits claims by this name.
+/// Returns true if a quota limits claims by this name.
 pub(super) fn is_of_claims(name: &str) -> bool {
     name == "requests.storage" || (name.contains(OF_CLASS) && !name.starts_with("services."))
 }

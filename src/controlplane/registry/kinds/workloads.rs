@@ -1,4 +1,5 @@
-//! The kinds that keep pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers.
+//! The kinds that keep pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets,
+//! ReplicationControllers.
 
 use crate::attributes::Indexing;
 use crate::error::Cause;

@@ -1,4 +1,4 @@
-//! What the Pod Security Standards refuse of a pod, with the reasons of the real server. Pure.
+//! Checks of the Pod Security Standards on a pod, with the reasons of the real server. Pure.
 //! `minor` is the version of the standard: 34 is v1.34.
 
 use serde_json::Value;
@@ -52,8 +52,8 @@ const BASELINE: [Check; 12] = [
     windows_host_process,
 ];
 
-/// Those of `baseline` that stay where the level is `restricted`, each with the version from which on a stricter one of
-/// that level stands in for it.
+/// Those of `baseline` that stay where the level is `restricted`, each with the version from which on a
+/// stricter one of that level stands in for it.
 const REPLACED: [(usize, u32); 4] = [(1, 22), (3, 0), (7, 35), (9, 19)];
 
 /// The checks that only `restricted` has.

@@ -1,5 +1,5 @@
-//! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods are held to,
-//! and what happens to those that are not. Nothing is audited here. The rules are in `checks`.
+//! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods
+//! are held to, and what happens to those that are not. Nothing is audited here. The rules are in `checks`.
 
 mod checks;
 #[cfg(test)]
@@ -132,7 +132,7 @@ impl Policy {
     }
 }
 
-/// Whether anything of a pod changed that its security depends on: of what may change, the images.
+/// Returns true if anything of a pod changed that its security depends on: of what may change, the images.
 fn significant(pod: &Value, old: &Value) -> bool {
     let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
     let same = |name: &str| {
@@ -198,7 +198,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Refuses labels of a namespace that make no sense. Warns of pods that exist and would not be admitted any more.
+    /// Refuses labels of a namespace that make no sense. Warns of pods that exist and would not be admitted
+    /// any more.
     pub(super) fn check_security_labels(
         &self,
         ctx: &mut Context,

@@ -1,5 +1,6 @@
-//! Who owns the number of replicas, seen from the object and from its Scale: `metadata.managedFields` of the one as those
-//! of the other. The rules are those of Kubernetes' scale handler (apimachinery's `managedfields`), compared by requests.
+//! Owners of the number of replicas, seen from the object and from its Scale: `metadata.managedFields` of the
+//! one as those of the other. The rules are those of Kubernetes' scale handler (apimachinery's
+//! `managedfields`), compared by requests.
 
 use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ fn disown(fields: &mut Value, path: &Path<'_>) {
     }
 }
 
-/// Whether two entries are of the same manager: whoever applies is the same in every version.
+/// Returns true if two entries are of the same manager: whoever applies is the same in every version.
 fn same_manager(a: &Value, b: &Value) -> bool {
     let equal = |field: &str| a[field] == b[field];
     let applies = a["operation"] == "Apply";
@@ -66,8 +67,8 @@ pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
     owners.map(scaled).collect()
 }
 
-/// The entries of the object once its Scale was written by an update or a patch: whoever changes the number owns it
-/// alone, and nobody owns none. Where nobody owned it, nobody will.
+/// The entries of the object once its Scale was written by an update or a patch: whoever changes the number
+/// owns it alone, and nobody owns none. Where nobody owned it, nobody will.
 pub(super) fn of_written(
     object: &Value,
     (before, after): (i64, i64),
@@ -99,8 +100,8 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
         }
         kept.push(entry);
     }
-    // They come first, for they have no time: of two entries that end as the same manager's, the next write keeps the
-    // second.
+    // They come first, for they have no time: of two entries that end as the same manager's, the next write
+    // keeps the second.
     let fresh = scaled
         .into_iter()
         .filter(|entry| {
@@ -147,12 +148,13 @@ mod tests {
         let both = of_object(&parent, &object(&scale), &path, "apps/v1");
         assert_eq!(both, [seven.clone(), entry("six", "Apply", None, &all)]);
 
-        // Whoever changes the number with an update is another one than whoever has the rest, even by the same name.
+        // Whoever changes the number with an update is another one than whoever has the rest, even by the
+        // same name.
         let own = object(&[entry("six", "Update", None, &all)]);
         let rest = entry("six", "Update", None, &json!({"f:spec": {"f:paused": {}}}));
         let same = of_written(&own, (2, 2), "eight", &path, "apps/v1");
         assert_eq!(same, [entry("six", "Update", None, &only(&path)), rest.clone()]);
-        // Of two entries of one manager the later one counts from then on.
+        // One manager may have two entries: the later one counts from then on.
         assert_eq!(of_scale(&object(&same), &path), Vec::<Value>::new());
         let eight = entry("eight", "Update", Some("scale"), &only(&path));
         assert_eq!(of_written(&own, (2, 3), "eight", &path, "apps/v1"), [eight, rest.clone()]);

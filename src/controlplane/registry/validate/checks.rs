@@ -1,12 +1,12 @@
-//! The checks that many kinds share: ranges, enumerations, ports, percentages, labels, selectors. Each takes the
-//! field's path and adds what is wrong.
+//! The checks that many kinds share: ranges, enumerations, ports, percentages, labels, selectors. Each takes
+//! the field's path and adds what is wrong.
 
 use super::names;
 use crate::error::Cause;
 use crate::resource::quantity;
 use serde_json::Value;
 
-/// Whether a field is missing, null, or an empty text.
+/// Returns true if a field is missing, null, or an empty text.
 pub(crate) fn absent(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }
@@ -160,7 +160,7 @@ pub(super) fn selector(field: &str, selector: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a selector has nothing in it.
+/// Returns true if a selector has nothing in it.
 pub(super) fn selects_all(selector: &Value) -> bool {
     let empty = |field: &str| match &selector[field] {
         Value::Array(list) => list.is_empty(),

@@ -1,4 +1,4 @@
-//! What is refused of a container: its name and image, ports, environment, mounts, resources, probes.
+//! Refusals of a container: its name and image, ports, environment, mounts, resources, probes.
 
 use super::checks::{
     absent, amount, at_least_zero, entries, identity, items, named, one_of, optional, port, port_number,
@@ -207,7 +207,7 @@ fn mounts(list: &Value, place: &str, volumes: &[&str], causes: &mut Vec<Cause>) 
     }
 }
 
-/// Whether a resource may be promised more than once.
+/// Returns true if a resource may be promised more than once.
 fn overcommits(name: &str) -> bool {
     !name.starts_with("hugepages-") && (!name.contains('/') || name.contains("kubernetes.io/"))
 }

@@ -1,5 +1,6 @@
-//! What is refused of built-in kinds: by hand for the kinds that operators write, enumerations and required fields of
-//! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
+//! Refusals of built-in kinds: by hand for the kinds that operators write, enumerations and required fields
+//! of all others by their schema. Never changes an object. Custom resources are validated by their own
+//! schema.
 
 pub(super) mod batch;
 mod checks;
@@ -24,15 +25,15 @@ use crate::resource::{MetadataOrder, Resource, names};
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 
-/// Whether these leave too little of an object to evaluate rules on it.
+/// Returns true if these leave too little of an object to evaluate rules on it.
 pub(crate) fn blocks(causes: &[Cause]) -> bool {
     const BLOCKING: [&str; 4] =
         ["FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"];
     causes.iter().any(|cause| BLOCKING.contains(&cause.reason.as_str()))
 }
 
-/// What is wrong with a custom resource against its schema and rules. It may replace `current`, which is looked at as
-/// it would be read today; `blocked` is whether its metadata leave too little for rules.
+/// The error of a custom resource against its schema and rules. It may replace `current`, which is looked at
+/// as it would be read today; `blocked` is whether its metadata leave too little for rules.
 pub(crate) fn by_schema(
     resource: &Resource,
     object: &Value,
@@ -117,7 +118,7 @@ fn cause(error: FieldError) -> Cause {
     Cause::text(error.reason.cause(), error.path, error.message)
 }
 
-/// What is wrong with a new object of a built-in kind.
+/// Errors of a new object of a built-in kind.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     validate_all(resource, object, None)
 }
@@ -145,13 +146,13 @@ fn validate_fields(resource: &Resource, object: &Value, current: Option<&Value>)
     causes
 }
 
-/// Whether a cause of the field `known` covers `field`, too: it is the same field, or a part of it.
+/// Returns true if a cause of the field `known` covers `field`, too: it is the same field, or a part of it.
 fn covers(known: &str, field: &str) -> bool {
     field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
 }
 
-/// What is wrong with an object of a built-in kind that replaces `current`. `metadata_causes` are those causes of its
-/// metadata that are reported between the other ones.
+/// The error of an object of a built-in kind that replaces `current`. `metadata_causes` are those causes of
+/// its metadata that are reported between the other ones.
 pub(crate) fn update(
     resource: &Resource,
     object: &Value,

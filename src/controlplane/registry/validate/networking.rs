@@ -1,4 +1,4 @@
-//! What is refused of services and ingresses.
+//! Refusals of services and ingresses.
 
 use super::checks::{absent, entries, items, labels, named, one_of, optional, port, port_number};
 use super::names;

@@ -1,4 +1,4 @@
-//! What is refused of pods and pod templates. Read `container` for what is inside.
+//! Refusals of pods and pod templates. Read `container` for what is inside.
 
 use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
 use super::{container, names};

@@ -1,4 +1,4 @@
-//! What is refused of admission policies and their bindings.
+//! Refusals of admission policies and their bindings.
 
 use super::checks::{self, absent, items, named, selector};
 use super::webhooks::{conditions, one_of, rule};

@@ -1,4 +1,4 @@
-//! What is refused of roles and their bindings.
+//! Refusals of roles and their bindings.
 
 use super::checks::{absent, items, named, wrong_struct};
 use super::names;

@@ -1,4 +1,4 @@
-//! What is refused of autoscalers, disruption budgets and leases.
+//! Refusals of autoscalers, disruption budgets and leases.
 
 use super::checks::{
     absent, amount, at_least_zero, at_most_all, items, named, optional, selector, share, wrong_struct,

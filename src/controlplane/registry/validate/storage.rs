@@ -1,4 +1,4 @@
-//! What is refused of config maps, secrets and claims.
+//! Refusals of config maps, secrets and claims.
 
 use super::checks::{absent, amount, entries, immutable, items, named, optional, selector};
 use super::names;

@@ -1,6 +1,6 @@
-//! What an update may not change, of kinds where that is all there is to say about an update.
-//! Read off a kube-apiserver 1.36 by changing one field after the other (`handlers/tests/changes.jsonl`); the places and words
-//! are its own.
+//! Fields that an update may not change, of kinds that have no other rule for updates. Read off a
+//! kube-apiserver 1.36 by changing one field after the other (`handlers/tests/changes.jsonl`); the places and
+//! words are its own.
 
 use super::checks::{immutable, items};
 use crate::error::Cause;

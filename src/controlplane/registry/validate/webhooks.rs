@@ -1,4 +1,4 @@
-//! What is refused of the configurations of webhooks.
+//! Refusals of the configurations of webhooks.
 
 use super::checks::{absent, items};
 use crate::error::Cause;

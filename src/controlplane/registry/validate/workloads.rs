@@ -1,4 +1,4 @@
-//! What is refused of deployments, replica sets, stateful sets and daemon sets.
+//! Refusals of deployments, replica sets, stateful sets and daemon sets.
 
 use super::checks::{
     absent, at_least_zero, at_most_all, items, named, one_of, selector, selects_all, share, share_value,

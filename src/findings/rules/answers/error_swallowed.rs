@@ -65,7 +65,7 @@ fn is_swallowed(refused: &RefusalFact, evidence: &Evidence) -> bool {
             .split('/')
             .nth(2)
             .is_some_and(|part| matches!(part, "exec" | "proxy" | "portforward"));
-    // What opdev itself does not serve is no fault of the operator.
+    // A call that opdev itself does not serve is no fault of the operator.
     let unserved = matches!(refused.status, 405 | 501);
     let later = evidence.writes.iter().any(|write| {
         write.at > refused.at

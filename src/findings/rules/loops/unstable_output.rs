@@ -67,7 +67,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             };
             let told =
                 Told::of(&RULE, evidence).say(crate::rule::place(object, &field.path), why).about(object);
-            // A map may come out in the same order twice: then nothing is written, and the loop rests for a while.
+            // A map may come out in the same order twice: then nothing is written, and the loop rests for a
+            // while.
             let by_chance = known.order > 0;
             out.push(Told { field: field.path.clone(), fix, by_chance, ..told });
             return;

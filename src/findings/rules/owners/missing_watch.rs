@@ -103,7 +103,8 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let period = track.and_then(|track| track.requeue).filter(|after| after.as_secs() >= 1);
         let (severity, period) = match period {
             Some(period) => (Hint, format!("; it is put back only after {} s", period.as_secs())),
-            // Who leaves the owner out on purpose and says whose it is means it to stay as it is, mostly.
+            // An operator that leaves the owner out on purpose, and says whose the object is, mostly means it
+            // to stay as it is.
             None if referenced.is_none() && maker.is_some_and(|maker| maker.tied) => (Hint, String::new()),
             None if controller.good == 0 => (Hint, String::new()),
             None => (Warning, String::new()),

@@ -132,7 +132,7 @@ fn given_key(args: &[Value], i: usize) -> Result<RsaKey, FuncError> {
     RsaKey::from_pem(&string(args, i)).map_err(|e| FuncError::new(format!("parsing private key: {e}")))
 }
 
-/// Who signs.
+/// An issuer that signs.
 struct Issuer {
     subject: Subject,
     key: RsaKey,

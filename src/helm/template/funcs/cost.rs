@@ -7,7 +7,7 @@ use super::super::value::Value;
 const VERSION: u64 = 64;
 /// Bytes of text for one step.
 const BYTES: u64 = 64;
-/// The same where every byte is tried against a pattern.
+/// Bytes of text for one step, where every byte is tried against a pattern.
 const SEARCHED: u64 = 4;
 
 /// What a call takes beside what every call does.
@@ -28,7 +28,7 @@ pub(crate) fn cost(name: &str, args: &[Value]) -> Cost {
             _ => 6,
         },
         "genCA" | "genSelfSignedCert" | "genSignedCert" => 1,
-        // Of a given key nothing is made, but it is read and used.
+        // A given key costs one read: nothing is made of it.
         "genCAWithKey" | "genSelfSignedCertWithKey" | "genSignedCertWithKey" => 1,
         "bcrypt" | "htpasswd" | "derivePassword" => 1,
         _ => 0,

@@ -377,7 +377,8 @@ fn units(value: &Value, unit: i64) -> f64 {
     (nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64
 }
 
-/// A duration brought to a multiple of another one; it stays as it is where that is no duration, or none above zero.
+/// A duration brought to a multiple of another one; it stays as it is where that is no duration, or none
+/// above zero.
 fn stepped(args: &[Value], step: fn(i64, i64) -> i64) -> i64 {
     let nanos = or_zero(&args[0]);
     match nanoseconds(&args[1]) {

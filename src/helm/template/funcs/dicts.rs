@@ -1,4 +1,5 @@
-//! Sprig's dictionaries. `set`, `unset` and the merges change the map they are given, which others may hold too.
+//! Sprig's dictionaries. `set`, `unset` and the merges change the map they are given, which others may hold
+//! too.
 
 use super::super::budget::ENTRY;
 use super::super::error::FuncError;
@@ -84,8 +85,8 @@ fn merge_all(call: &mut Call<'_, '_>, args: &[Value], overwrite: bool) -> Outcom
     Ok(Value::Map(into))
 }
 
-/// What mergo does to maps: fills what is empty, or overwrites. Maps of the source become part of the target. How many
-/// entries it put in.
+/// What mergo does to maps: fills what is empty, or overwrites. Maps of the source become part of the target.
+/// How many entries it put in.
 fn merge(into: &Map, from: &Map, overwrite: bool) -> usize {
     if into.same(from) {
         return 0;

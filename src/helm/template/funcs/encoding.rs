@@ -109,7 +109,8 @@ fn encode32(bytes: &[u8]) -> String {
     out
 }
 
-/// Go's decoder: line ends are skipped; the error is the offset that Go tells, which is the end where padding is short.
+/// Go's decoder: line ends are skipped; the error is the offset that Go tells, which is the end where padding
+/// is short.
 fn decode32(text: &[u8]) -> Result<Vec<u8>, usize> {
     let text: Vec<u8> = text.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
     let mut out = Vec::new();

@@ -21,14 +21,14 @@ pub(super) fn parse(text: &str) -> Value {
     Value::Map(value)
 }
 
-/// What is wrong with a document; `Display` is what go-toml says.
+/// The error of a document; `Display` is what go-toml says.
 #[derive(Debug)]
 enum TomlError {
     /// A mistake that needs no more words than its name.
     Syntax(&'static str),
     /// Something else stands where this may stand; nothing at the end of the document.
     Expected { what: &'static str, found: Option<char> },
-    /// The same, where go-toml has taken the character by then.
+    /// Something else stands where this may stand, and go-toml has taken the character by then.
     Beyond { what: &'static str, found: Option<char> },
     /// No value stands where one belongs, but this.
     NoValue { found: String },

@@ -170,7 +170,8 @@ fn json_kind(read: &Value) -> &'static str {
     }
 }
 
-/// The value of everyday YAML, without a tree of JSON in between; nothing where something is to be told of it.
+/// The value of everyday YAML, without a tree of JSON in between; nothing where something is to be told of
+/// it.
 fn everyday(node: &yaml::Node) -> Option<Value> {
     use yaml::Kind;
     Some(match &node.kind {

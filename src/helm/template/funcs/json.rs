@@ -74,7 +74,7 @@ pub(super) enum Style {
 /// Deeper values are taken to hold themselves.
 const MAX_DEPTH: usize = 500;
 
-/// Whether the value has a JSON form: every number is finite, and no map holds itself.
+/// Returns true if the value has a JSON form: every number is finite, and no map holds itself.
 pub(super) fn is_finite(value: &Value) -> bool {
     finite_within(value, MAX_DEPTH)
 }

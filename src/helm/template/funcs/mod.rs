@@ -159,7 +159,7 @@ const SINCE_4_2: [&str; 12] = [
     "mustToToml",
 ];
 
-/// Whether a Helm has a function.
+/// Returns true if a Helm has a function.
 fn has(compat: Compat, name: &str) -> bool {
     (compat.is_four() || !SINCE_4.contains(&name)) && (compat == Compat::V4 || !SINCE_4_2.contains(&name))
 }

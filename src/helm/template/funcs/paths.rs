@@ -1,4 +1,5 @@
-//! Slash-separated paths, as Go's package path cuts and cleans them. The `os…` names do the same: charts run on Linux.
+//! Slash-separated paths, as Go's package path cuts and cleans them. The `os…` names do the same: charts run
+//! on Linux.
 
 use super::super::host::Ty;
 use super::super::value::Value;

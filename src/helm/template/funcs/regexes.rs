@@ -91,9 +91,10 @@ fn find(regex: &Rc<Regex>, args: &[Value]) -> Value {
 /// Where a match begins and ends.
 type Match = (usize, usize);
 
-/// The matches Go counts, one after the other: an empty one right after another match does not count, and after an empty
-/// match the search goes on behind the next character, not the next byte. Where each match is short and is known only at
-/// the end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
+/// The matches Go counts, one after the other: an empty one right after another match does not count, and
+/// after an empty match the search goes on behind the next character, not the next byte. Where each match is
+/// short and is known only at the end of the text, they take a time that grows with the square of its length,
+/// so that `call` is asked before each.
 fn each_match(
     call: &mut Call<'_, '_>,
     text: &[u8],
@@ -123,13 +124,13 @@ fn each_match(
     Ok(())
 }
 
-/// Whether a place is inside a character.
+/// Returns true if a place is inside a character.
 fn splits_character(text: &[u8], at: usize) -> bool {
     let continues = text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     continues && (at.saturating_sub(3)..at).any(|start| start + decode(&text[start..]).1 > at)
 }
 
-/// The same for a function that wants nothing of a match but its text.
+/// Each match of a pattern, for a function that needs nothing but its text.
 fn each_text(
     call: &mut Call<'_, '_>,
     regex: &Regex,

@@ -1,4 +1,5 @@
-//! `toToml`, as BurntSushi/toml writes: direct values first, then tables indented by depth. Reading is in `fromtoml`.
+//! `toToml`, as BurntSushi/toml writes: direct values first, then tables indented by depth. Reading is in
+//! `fromtoml`.
 
 use super::super::context::Compat;
 use super::super::error::FuncError;

@@ -98,7 +98,7 @@ enum UrlError {
     NoBracket,
     /// What follows the host is not a port.
     Port {
-        /// What follows.
+        /// The rest.
         text: String,
     },
     /// A `%` without two hexadecimal digits.
@@ -245,7 +245,7 @@ fn unescape(text: &str, mode: Mode) -> Result<String, UrlError> {
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Whether a byte stands for itself there.
+/// Returns true if a byte stands for itself there.
 fn plain(byte: u8, mode: Mode) -> bool {
     if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
         return true;

@@ -1,5 +1,5 @@
-//! Downloads what charts of `watches.yaml` depend on and `charts/` lacks, because the user has asked for it. The saved archives
-//! lead to a reload, as any saved file.
+//! Downloads what charts of `watches.yaml` depend on and `charts/` lacks, because the user has asked for it.
+//! The saved archives lead to a reload, as any saved file.
 
 use crate::Requests;
 use crate::chart_dependencies;

@@ -1,5 +1,5 @@
-//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what is no dependency
-//! any more goes last. Finds charts of a project that lack some.
+//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what
+//! is no dependency any more goes last. Finds charts of a project that lack some.
 
 pub(crate) mod download;
 
@@ -13,18 +13,20 @@ use opdev_project::files::watched_charts;
 use opdev_pull::Plan;
 use std::path::Path;
 
-/// Whether a chart of `watches.yaml` lacks a dependency.
+/// Returns true if a chart of `watches.yaml` lacks a dependency.
 pub fn are_missing(project: &Project) -> bool {
     watched_charts(project).iter().any(|path| lacks(&project.root.join(path)))
 }
 
-/// Whether a chart lists dependencies that it does not have. What cannot be read is told where charts are loaded.
+/// Returns true if a chart lists dependencies that it does not have. What cannot be read is told where charts
+/// are loaded.
 pub(crate) fn lacks(folder: &Path) -> bool {
     let Ok(files) = chart::read_dir(folder) else { return false };
     Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
 }
 
-/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not written.
+/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not
+/// written.
 ///
 /// # Errors
 /// What cannot be written. Each file is there whole or as it was.

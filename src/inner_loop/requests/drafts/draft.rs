@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// What a draft is for.
+/// The purpose of a draft.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// To change an object; the text was made of it as it was then.
@@ -33,10 +33,10 @@ pub(crate) struct Draft {
     pub(crate) file: Option<DraftFile>,
     /// The text as it was last handed to the editor, without the comments on top.
     pub(crate) handed: String,
-    /// Whether errors stood on top of it.
+    /// True if errors stood on top of it.
     pub(crate) refused: bool,
     pub(crate) round: u32,
-    /// What is written once the user says so.
+    /// Writes that are made once the user says so.
     pub(crate) writes: Vec<Write>,
     pub(crate) notes: Vec<String>,
     /// When the editor was asked for.
@@ -73,7 +73,8 @@ impl Draft {
 #[derive(Clone, Debug, Default)]
 pub struct Drafts {
     open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
-    /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev ends.
+    /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev
+    /// ends.
     in_windows: Arc<Mutex<VecDeque<DraftFile>>>,
 }
 
@@ -88,7 +89,8 @@ impl Drafts {
         self.lock().get(&id).cloned().context("this draft is closed")
     }
 
-    /// Where the editor was back at once, takes the file out of the draft, and says what the user may want to know.
+    /// Where the editor was back at once, takes the file out of the draft, and says what the user may want to
+    /// know.
     pub(crate) fn returned_at_once(&self, draft: &mut Draft) -> Option<String> {
         draft.opened.filter(|opened| opened.elapsed() < AT_ONCE)?;
         let file = draft.file.take()?;

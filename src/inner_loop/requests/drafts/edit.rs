@@ -1,5 +1,5 @@
-//! Texts from the editor: an object to change, objects to create. What cannot be used opens again with the errors as
-//! comments on top; what can is tried on the API server and shown before it is written.
+//! Texts from the editor: an object to change, objects to create. What cannot be used opens again with the
+//! errors as comments on top; what can is tried on the API server and shown before it is written.
 
 use super::draft::{Draft, Work};
 use super::error_places::{Refusal, refusals};
@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Ends the comments that opdev puts on top.
 const RULE: &str = "#---";
 
-/// What becomes of a text.
+/// The outcome for a text.
 enum Judged {
     /// It can be written.
     Fine(Box<Review>),
@@ -267,7 +267,7 @@ impl Requests {
         Ok(Done::default())
     }
 
-    /// What to know before one writes.
+    /// Notes to read before one writes.
     fn intro(&self, about: &str, edit: bool) -> Vec<String> {
         let mut lines = intro(about, edit);
         let kept = kept_before(&self.project.root, about);
@@ -292,7 +292,7 @@ fn complaints(error: anyhow::Error, document: &Node, object: &Value) -> Result<V
     Err(error)
 }
 
-/// What to know before one writes.
+/// Notes to read before one writes.
 fn intro(about: &str, edit: bool) -> Vec<String> {
     let nothing = match edit {
         true => "Close it unchanged, or empty it, and nothing happens.",
@@ -305,7 +305,7 @@ fn intro(about: &str, edit: bool) -> Vec<String> {
     ]
 }
 
-/// What is wrong, with the lines as they are below these very comments.
+/// The errors, with the lines as they are below these very comments.
 fn complaint(refusals: &[Refusal]) -> Vec<String> {
     // The lines on top: a heading, one for each refusal, a hint, the rule.
     let above = u32::try_from(refusals.len()).unwrap_or(0) + 3;

@@ -16,7 +16,7 @@ pub(crate) struct Refusal {
 /// Begins what strict decoding says.
 const STRICT: &str = "strict decoding error: ";
 
-/// What a refusal says, one for each field it names.
+/// Refusals in an answer, one for each field it names.
 pub(crate) fn refusals(message: &str, details: Option<&StatusDetails>, document: &Node) -> Vec<Refusal> {
     let causes = details.into_iter().flat_map(|details| &details.causes);
     let named: Vec<Refusal> = causes

@@ -1,5 +1,6 @@
-//! The file of a draft: in a folder that only its owner may enter, gone with the draft, also when a task panics. A text that
-//! nobody has decided about, as after a terminal was lost, goes into `.opdev/drafts`, and what the editor left beside it, too.
+//! The file of a draft: in a folder that only its owner may enter, gone with the draft, also when a task
+//! panics. A text that nobody has decided about, as after a terminal was lost, goes into `.opdev/drafts`, and
+//! what the editor left beside it, too.
 
 use super::edit::body_of;
 use anyhow::{Context as _, Result, anyhow, bail};

@@ -1,5 +1,6 @@
-//! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error: what
-//! cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts, `undo` of deeds.
+//! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error:
+//! what cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts,
+//! `undo` of deeds.
 
 pub(crate) mod draft;
 pub(crate) mod edit;
@@ -80,7 +81,7 @@ impl Requests {
                     return self.not_written(id, &mut draft, error).await;
                 }
             };
-            // What is written is not written again, whatever becomes of the rest.
+            // A write that was made is not made again, whatever happens to the rest.
             draft.writes.remove(0);
             let after = after.unwrap_or_default();
             done.undo.push(write.undo(&after));

@@ -48,7 +48,7 @@ impl Requests {
         Ok(self.schema_of(gvk, &resource).await?.root)
     }
 
-    /// What the API server says about a kind: its CRD's schema, else its OpenAPI document.
+    /// The API server's words about a kind: its CRD's schema, else its OpenAPI document.
     async fn schema_of(&self, gvk: &Gvk, resource: &ApiResource) -> Result<Schema> {
         let wanted = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let crds = plural_path(&ApiResource::from_gvk(&wanted), None);

@@ -1,4 +1,5 @@
-//! Saves what a pane shows: into `.opdev/saved` of the project, or where the user wants it. A file that exists stays.
+//! Saves what a pane shows: into `.opdev/saved` of the project, or where the user wants it. A file that
+//! exists stays.
 
 use crate::Requests;
 use crate::objects::apply::expanded;

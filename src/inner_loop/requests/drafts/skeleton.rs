@@ -1,5 +1,6 @@
-//! A commented text of what a kind's schema says: required fields with a value, all others as comments, with what is
-//! allowed and what is the default. Pure; what it makes of required fields passes the schema where the schema tells how.
+//! A commented text of what a kind's schema says: required fields with a value, all others as comments, with
+//! what is allowed and what is the default. Pure; what it makes of required fields passes the schema where
+//! the schema tells how.
 
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
@@ -35,8 +36,8 @@ pub(crate) fn skeleton(gvk: &Gvk, namespace: Option<&str>, root: &Value, definit
     sketch.out
 }
 
-/// The same for a kind whose spec is open and that a chart feeds: the chart's values as comments, as the Operator SDK
-/// writes them into its samples.
+/// The text for a kind whose spec is open and that a chart feeds: the chart's values as comments, as the
+/// Operator SDK writes them into its samples.
 pub(crate) fn with_values(skeleton: &str, chart: &str, values: &str) -> String {
     let open = skeleton.strip_suffix("spec: {}\n");
     let Some(above) = open.map(|above| above.strip_suffix("# object\n").unwrap_or(above)) else {
@@ -45,7 +46,7 @@ pub(crate) fn with_values(skeleton: &str, chart: &str, values: &str) -> String {
     let mut out = format!("{above}# Values of the chart {chart}; uncomment what is to differ.\nspec:\n");
     for line in values.lines() {
         let line = line.trim_end();
-        // What is a comment there stays one when the sign is taken away from the lines around it.
+        // A comment there stays one when the sign is taken away from the lines around it.
         let sign = if line.is_empty() || line.trim_start().starts_with('#') { "" } else { "# " };
         let _ = writeln!(out, "{}", format!("  {sign}{line}").trim_end());
     }
@@ -177,7 +178,7 @@ fn names(schema: &Value, key: &str) -> Vec<String> {
     all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What the schema itself gives as a value.
+/// The value that the schema itself gives.
 fn example(field: &Value) -> Option<Value> {
     let first = || field["enum"].as_array()?.first().cloned();
     let given = |key: &str| field.get(key).filter(|value| !value.is_null()).cloned();
@@ -210,7 +211,7 @@ fn plain(field: &Value) -> Value {
     }
 }
 
-/// What is allowed, in one line.
+/// The limits of a field, in one line.
 fn limits(field: &Value, required: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     if required {

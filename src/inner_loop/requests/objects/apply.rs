@@ -1,5 +1,5 @@
-//! Applies every object of a file or folder, server-side. One that is refused does not stop the others; each answer
-//! names its object and, where it is refused, the line.
+//! Applies every object of a file or folder, server-side. One that is refused does not stop the others; each
+//! answer names its object and, where it is refused, the line.
 
 use super::undo_list::Undo;
 use super::write::shown;

@@ -1,5 +1,5 @@
-//! Makes a pod of the embedded control plane fail, or lets it recover: by the annotation that its stages look at
-//! (`src/controlplane/assets/stages/pod-fail.yaml`).
+//! Makes a pod of the embedded control plane fail, or lets it recover: by the annotation that its stages look
+//! at (`src/controlplane/assets/stages/pod-fail.yaml`).
 
 use super::undo_list::Undo;
 use crate::Requests;
@@ -11,7 +11,7 @@ use opdev_event::PodFailure;
 use opdev_object::meta::ObjectRef;
 use serde_json::json;
 
-/// What the stages look at.
+/// The annotation that the stages look at.
 const ANNOTATION: &str = "opdev.dev/fail";
 
 impl Requests {
@@ -43,7 +43,7 @@ impl Requests {
             Some(how) => format!("{pod} {}", how.told()),
             None => format!("{pod} may recover"),
         };
-        // What ended stays ended.
+        // A pod that has ended stays ended.
         let undone = how.is_none_or(|how| how != PodFailure::Evict);
         let undo = Undo::Restore { object: pod.clone(), before, after };
         Ok(Done { summary, warnings, undo: if undone { vec![undo] } else { Vec::new() }, ..Done::default() })

@@ -1,5 +1,5 @@
-//! Sets how many replicas an object asks for: where opdev.yaml says, through the scale subresource, else in the field
-//! that the object or its kind's schema has for it.
+//! Sets how many replicas an object asks for: where opdev.yaml says, through the scale subresource, else in
+//! the field that the object or its kind's schema has for it.
 
 use super::undo_list::Undo;
 use crate::Requests;

@@ -10,7 +10,8 @@ use opdev_types::crd;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long a CRD of the project may take until its kind is served; an API server may take its time with each of them.
+/// How long a CRD of the project may take until its kind is served; an API server may take its time with each
+/// of them.
 const ESTABLISHING: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -19,8 +20,8 @@ impl Requests {
         Ok(resource_of(&self.client, gvk).await?)
     }
 
-    /// The same for a kind of the project, whose CRD may have been applied a moment ago: at start, and after a
-    /// cluster was unlocked. Which kinds those are is known with the first sources.
+    /// Finds a kind of the project whose CRD may have been applied a moment ago: at start, and after a
+    /// cluster was unlocked. The first sources say which kinds those are.
     pub(crate) async fn resource_soon(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
         let own = || {
             let sources = self.sources.borrow();

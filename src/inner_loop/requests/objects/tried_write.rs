@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 const MOST_TRIES: usize = 5;
 
 impl Requests {
-    /// What a write would lead to, with the API server's warnings. `None` where nothing would be left.
+    /// The result of a write before it is made, with the API server's warnings. `None` where nothing would be
+    /// left.
     pub(crate) async fn trial(&self, write: &Write) -> Result<(Option<Value>, Vec<String>)> {
         self.perform(write, true).await
     }

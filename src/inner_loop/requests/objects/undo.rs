@@ -1,5 +1,5 @@
-//! What was done lately, newest first, and what undoes it: the version before is kept in memory, and nowhere else.
-//! Undoing looks at what is there now, shows what it would change, and writes only then.
+//! Undo of the last actions, newest first: the version before is kept in memory, and nowhere else. Undoing
+//! looks at what is there now, shows what it would change, and writes only then.
 
 use super::undo_list::Undo;
 use super::write::{How, Write, shown};

@@ -1,4 +1,5 @@
-//! What was done lately, newest first, and what undoes it. It is kept in memory, and nowhere else.
+//! The list of the last actions, newest first, with the writes that undo each. It is kept in memory, and
+//! nowhere else.
 
 use jiff::Timestamp;
 use opdev_event::Undoable;

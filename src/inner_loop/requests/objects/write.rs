@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) object: ObjectRef,
-    /// Of the object, or of its collection where it is to be created.
+    /// The path of the object, or of its collection where it is to be created.
     pub(crate) path: String,
     pub(crate) body: Value,
     /// The object as it is; `None` where there is none.

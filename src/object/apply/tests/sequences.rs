@@ -1,6 +1,6 @@
-//! The sequences of operations in the tests of structured-merge-diff, on an object of a custom resource, with what the
-//! real server's field manager makes of each step (`tests/reference/apimachinery merges`): the object, its managers, or
-//! the words of the refusal.
+//! The sequences of operations in the tests of structured-merge-diff, on an object of a custom resource, with
+//! what the real server's field manager makes of each step (`tests/reference/apimachinery merges`): the
+//! object, its managers, or the words of the refusal.
 
 use super::*;
 use std::collections::HashMap;

@@ -5,7 +5,8 @@ use super::*;
 use crate::schema::Definition;
 use std::sync::OnceLock;
 
-/// A field for each way in which such patches treat fields, and the object inside it that keeps no other keys.
+/// A field for each way in which such patches treat fields, and the object inside it that keeps no other
+/// keys.
 fn find(name: &str) -> Option<&'static Definition> {
     static ITEM: OnceLock<Definition> = OnceLock::new();
     static RETAINED: OnceLock<Definition> = OnceLock::new();

@@ -60,7 +60,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// Whether the children of the kinds that get new names are the ones that the program was shown.
+    /// Returns true if the children of the kinds that get new names are the ones that the program was shown.
     async fn is_current(&mut self, plan: &Plan, observed: &Observed) -> Result<bool, Fault> {
         for resource in plan.named_kinds() {
             let live = self.children_of(&resource, Source::Live).await.map_err(Fault::plain)?;
@@ -104,7 +104,7 @@ impl ScriptReconcile {
                 anyhow!("{}", panic_text(error))
                     .context("the reconciler's engine panicked; this is an error in opdev, please report it"),
             )),
-            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
+            Ok(Err(_)) => Err(Fault::plain(anyhow!("the reconcile was stopped"))),
             Err(_) => Err(Fault {
                 retry: false,
                 ..Fault::plain(anyhow!(

@@ -1,5 +1,9 @@
-//! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same input.
-//! What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a window.
+//! The problem: a script that writes something else each time would fill a cluster in a minute. It must be
+//! stopped early, but not a script that makes one child after the other.
+//!
+//! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same
+//! input. What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a
+//! window.
 
 use opdev_object::diff::diff;
 use opdev_object::meta;
@@ -10,7 +14,8 @@ use std::time::{Duration, Instant};
 
 /// After so many reconciles in a row that wrote and were only asked for by own writes, enough is known.
 const STREAK: u32 = 8;
-/// The same for reconciles that only create: a chain of children, each made once the one before is there, comes to an end.
+/// A longer limit for reconciles that only create: a chain of children, each made once the one before is
+/// there, comes to an end.
 const CHAIN: u32 = 200;
 /// How often a program may come back to an earlier answer, in how much time.
 const RETURNS: usize = 8;
@@ -22,15 +27,15 @@ const KEPT: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fingerprint {
     pub(super) hash: u64,
-    /// Whether it writes anything.
+    /// True if it writes anything.
     pub(super) writes: bool,
-    /// Whether all that it writes is new.
+    /// True if all that it writes is new.
     pub(super) creates: bool,
     /// What is wanted, by the name that people read.
     pub(super) wanted: Vec<(String, Value)>,
 }
 
-/// What is known of the reconciles of one object.
+/// The known facts about the reconciles of one object.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     input: u64,
@@ -102,7 +107,7 @@ impl Guard {
 
 fn words(last: Option<&Fingerprint>, now: &Fingerprint) -> String {
     let mut text =
-        "the reconciler goes round in a circle: each of its passes writes, and nobody else asked for \
+        "the reconciler goes round in a circle: each of its reconciles writes, and nobody else asked for \
                     one; it is paused until the object, the file or somebody else changes something"
             .to_owned();
     let Some(last) = last else { return text };

@@ -1,4 +1,5 @@
-//! The end of a custom resource: what the API server does not collect by itself is taken away, then the finalizer.
+//! The end of a custom resource: what the API server does not collect by itself is taken away, then the
+//! finalizer.
 
 use super::observe::Source;
 use super::state::{FINALIZER, ScriptReconcile};

@@ -1,4 +1,4 @@
-//! What is kept of an object from reconcile to reconcile of its program.
+//! The memory of an object from reconcile to reconcile of its program.
 
 use super::guard::Guard;
 use opdev_object::meta::{Gvk, ObjectKey};
@@ -20,11 +20,11 @@ pub(crate) struct Memory {
     pub(super) patched: BTreeMap<ObjectKey, Gvk>,
     /// The chart engine's memory of each release, by namespace and name.
     pub(super) releases: BTreeMap<(String, String), ReleaseMemory>,
-    /// Whether it has releases; `None` where nobody has looked.
+    /// True if it has releases; `None` where nobody has looked.
     pub(super) has_releases: Option<bool>,
-    /// Whether some of them have their records in ConfigMaps; `None` where nobody has looked.
+    /// True if some of them have their records in ConfigMaps; `None` where nobody has looked.
     pub(super) config_maps: Option<bool>,
-    /// What was read by reconciles that failed, and by the last one that did not.
+    /// The content that was read by reconciles that failed, and by the last one that did not.
     pub(super) reads: Vec<Read>,
     pub(super) guard: Guard,
 }

@@ -207,7 +207,7 @@ impl ScriptReconcile {
         Verdict { waiting: words, ..Verdict::new(outcome).after(requeue) }
     }
 
-    /// Whether what was written had been changed or deleted by others.
+    /// Returns true if what was written had been changed or deleted by others.
     fn took_something_back(&self) -> bool {
         self.done
             .effects

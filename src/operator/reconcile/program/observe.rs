@@ -1,5 +1,5 @@
-//! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
-//! Writes nothing.
+//! The children that a program is shown: from the caches of the streams where they know, else from the API
+//! server. Writes nothing.
 
 use super::state::{FINALIZER, ScriptReconcile};
 use anyhow::Context;
@@ -84,7 +84,7 @@ impl ScriptReconcile {
         Ok(children)
     }
 
-    /// Whether an object is a child of the custom resource; what a release made is the release's.
+    /// Returns true if an object is a child of the custom resource; what a release made is the release's.
     fn is_child(&self, object: &Value) -> bool {
         let controlled = meta::controller(object).is_some_and(|owner| owner.uid == self.owner.uid);
         let marked = || meta::label(object, OWNER_LABEL) == Some(self.owner.uid.as_str());

@@ -1,5 +1,6 @@
-//! What a program's answer means for its children: which to write, which to delete. Compares with what is there, so
-//! that an object that already is as wanted is not written. Reads where the children do not tell; writes nothing.
+//! The plan that a program's answer makes for its children: which to write, which to delete. Compares with
+//! what is there, so that an object that already is as wanted is not written. Reads where the children do not
+//! tell; writes nothing.
 
 use super::guard::{Fingerprint, hash};
 use super::state::ScriptReconcile;
@@ -25,7 +26,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(super) struct Write {
     pub(super) wanted: Wanted,
     pub(super) live: Option<Arc<Value>>,
-    /// Of what is wanted, to know it again.
+    /// The hash of the wanted objects, to know them again.
     pub(super) hash: u64,
 }
 
@@ -243,7 +244,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// Whether an object has to be written to be as wanted.
+    /// Decides whether an object has to be written to be as wanted.
     pub(super) fn differs(
         &self,
         key: &ObjectKey,
@@ -262,7 +263,7 @@ impl ScriptReconcile {
     }
 }
 
-/// Whether every wanted field is there. Owners of others are theirs.
+/// Returns true if every wanted field is there. Owners of others are theirs.
 pub(super) fn is_as_wanted(live: &Value, wanted: &Value) -> bool {
     let owners = |object: &Value| object.pointer("/metadata/ownerReferences").cloned().unwrap_or(json!([]));
     let there = owners(live);
@@ -277,7 +278,7 @@ pub(super) fn is_as_wanted(live: &Value, wanted: &Value) -> bool {
     covers(live, &plain)
 }
 
-/// Whether our manager still owns a field that is not wanted any more.
+/// Returns true if our manager still owns a field that is not wanted any more.
 pub(super) fn has_leftover(live: &Value, wanted: &Value, manager: &str) -> bool {
     let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     let ours = |entry: &&Value| {

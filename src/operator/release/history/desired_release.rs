@@ -1,4 +1,4 @@
-//! What a release should be made of.
+//! The content that a release should have.
 
 use opdev_helm::chart::Chart;
 use serde_json::Value;

@@ -1,5 +1,8 @@
-//! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
-//! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
+//! The problem: a release has one record for each revision, several programs may write them, and a crash can
+//! come between two. `helm` must be able to read every state in between.
+//!
+//! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the
+//! real `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
 pub mod desired_release;
 pub mod records;
@@ -22,10 +25,11 @@ use std::sync::OnceLock;
 pub struct History {
     name: String,
     records: Records,
-    /// Whether the custom resource owns its records.
+    /// True if the custom resource owns its records.
     owned: bool,
     entries: Vec<Entry>,
-    /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was installed.
+    /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was
+    /// installed.
     torn: Vec<Value>,
 }
 
@@ -151,7 +155,7 @@ impl History {
         }
     }
 
-    /// Whether the release is this owner's, or at least nobody else's.
+    /// Returns true if the release is this owner's, or at least nobody else's.
     pub fn belongs_to(&self, owner: &Owner) -> bool {
         self.other_kind(owner).is_none()
     }
@@ -170,8 +174,8 @@ impl History {
         newest.map(Entry::read).transpose().context("failed to get deployed release")
     }
 
-    /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator SDK's
-    /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
+    /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator
+    /// SDK's operator deletes it, whoever began it. Gives a notice where that was somebody else.
     pub async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
         if let Some(torn) = self.torn.first() {
             let why = release::from_secret(torn).err().map(|error| error.to_string()).unwrap_or_default();
@@ -272,8 +276,8 @@ impl History {
         release
     }
 
-    /// After another attempt that failed and was rolled back: deletes what the attempts before it left, which says
-    /// nothing new: older failed revisions, and the rollback to which this one went back.
+    /// After another attempt that failed and was rolled back: deletes what the attempts before it left, which
+    /// says nothing new: older failed revisions, and the rollback to which this one went back.
     pub(crate) async fn forget_attempts(
         &mut self,
         api: &Api,
@@ -343,7 +347,8 @@ impl History {
         Ok(())
     }
 
-    /// Makes room for one more revision, as Helm does before it stores one: the oldest go, never the deployed one.
+    /// Makes room for one more revision, as Helm does before it stores one: the oldest go, never the deployed
+    /// one.
     pub(crate) async fn make_room(&mut self, api: &Api, keep: usize) -> anyhow::Result<()> {
         let deployed = self.entries.iter().rposition(|entry| entry.status == Status::Deployed.word());
         let deployed = deployed.map(|at| self.entries[at].revision);
@@ -414,12 +419,12 @@ impl Entry {
 }
 
 impl Stored {
-    /// Whether it was made of these values.
+    /// Returns true if it was made of these values.
     pub(crate) fn has_values(&self, values: &Value) -> bool {
         same(&self.release.config, values)
     }
 
-    /// Whether its notes and hooks are those of a rendering.
+    /// Returns true if its notes and hooks are those of a rendering.
     pub(crate) fn has_notes_and_hooks(&self, rendered: &Rendered) -> bool {
         let hooks = &self.release.hooks;
         self.release.info.notes == rendered.notes

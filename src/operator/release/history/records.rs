@@ -1,5 +1,5 @@
-//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or this process.
-//! Decides nothing about revisions; read `history/mod.rs`.
+//! The storage of the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for
+//! each, or this process. Decides nothing about revisions; read `history/mod.rs`.
 
 use anyhow::{Context, anyhow};
 use opdev_client::{Api, At, Resource};
@@ -50,7 +50,7 @@ impl Records {
         Ok(Records { namespace: namespace.to_owned(), holder })
     }
 
-    /// The same kind of storage in another namespace.
+    /// Records of this kind of storage in another namespace.
     pub(crate) fn elsewhere(&self, namespace: &str) -> Records {
         let holder = match self.holder.clone() {
             Holder::Chunked(chunks) => Holder::Chunked(Chunks { namespace: namespace.to_owned(), ..chunks }),
@@ -157,8 +157,8 @@ impl Records {
     }
 }
 
-/// Records of several Secrets each, in one namespace. The index is written first and goes first, for it owns the others; when a
-/// record is written anew, its new parts are there before the index names them.
+/// Records of several Secrets each, in one namespace. The index is written first and goes first, for it owns
+/// the others; when a record is written anew, its new parts are there before the index names them.
 #[derive(Clone)]
 struct Chunks {
     resource: Arc<Resource>,
@@ -272,7 +272,7 @@ fn put(kept: &Kept, record: &Value) {
     kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key, record.clone());
 }
 
-/// Whether an object is the record of a release.
+/// Returns true if an object is the record of a release.
 pub fn is_record(object: &Value) -> bool {
     let secret = object.get("type").and_then(Value::as_str).is_some_and(|kind| {
         kind.starts_with("helm.sh/release") || kind == chunked::INDEX_TYPE || kind == chunked::CHUNK_TYPE

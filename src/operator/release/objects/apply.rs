@@ -1,5 +1,6 @@
-//! Brings live objects to what a release wants: first the plan (which objects differ, which are foreign, which
-//! left the manifest), then the writes, kind by kind. An object that already is as wanted is not written.
+//! Brings live objects to what a release wants: first the plan (which objects differ, which are foreign,
+//! which left the manifest), then the writes, kind by kind. An object that already is as wanted is not
+//! written.
 
 use super::at_object::AtObject;
 use super::compare::{changes_to, covers};
@@ -68,7 +69,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Whether there is anything to write.
+    /// Returns true if there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.write.is_empty() && self.remove.is_empty()
     }
@@ -93,7 +94,8 @@ impl Plan {
         for (wanted, live) in wanted.into_iter().zip(found) {
             let old = known.get(&wanted.key()).copied();
             match live {
-                // A field that left the manifest must leave the object, too: only the same text needs no write.
+                // A field that left the manifest must leave the object, too: only the same text needs no
+                // write.
                 Some(live)
                     if old.is_some_and(|old| old.object == wanted.object)
                         && covers(&live, &wanted.object) =>
@@ -281,7 +283,8 @@ fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
     effects.known.push((Arc::new(after), true));
 }
 
-/// Deletes one live object, as Helm does: by its name. A hook of this reconcile may have put another one in its place.
+/// Deletes one live object, as Helm does: by its name. A hook of this reconcile may have put another one in
+/// its place.
 pub(crate) async fn remove(
     api: &Api,
     wanted: &Wanted,

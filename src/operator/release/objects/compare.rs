@@ -1,5 +1,5 @@
-//! Whether a live object already says everything an object of the release wants, so that nothing need be written.
-//! In doubt it says no: the write that follows then changes nothing on the server. Pure.
+//! Checks whether a live object already says everything an object of the release wants, so that nothing need
+//! be written. In doubt it says no: the write that follows then changes nothing on the server. Pure.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,8 @@ use opdev_object::diff::{Change, diff};
 use opdev_object::path::{Path, Segment};
 use serde_json::{Map, Value};
 
-/// Whether every field of `wanted` has its value in `live`. Lists must have the same items in the same order.
+/// Returns true if every field of `wanted` has its value in `live`. Lists must have the same items in the
+/// same order.
 pub fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (_, Value::Null) => live.is_null(),
@@ -33,9 +34,9 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Brings an object to the form in which the API server would store it: without nulls (which mean nothing outside custom
-/// resources) and with the text of a Secret as data. Only for comparing with what is stored. What the API server would
-/// refuse stays as it is, so that it is sent and refused.
+/// Brings an object to the form in which the API server would store it: without nulls (which mean nothing
+/// outside custom resources) and with the text of a Secret as data. Only for comparing with what is stored.
+/// What the API server would refuse stays as it is, so that it is sent and refused.
 pub fn normalize(object: &mut Value) {
     let group = object
         .get("apiVersion")
@@ -48,7 +49,7 @@ pub fn normalize(object: &mut Value) {
     text_to_data(object);
 }
 
-/// Whether `normalize` would leave an object as it is.
+/// Returns true if `normalize` would leave an object as it is.
 pub(crate) fn is_normal(object: &Value) -> bool {
     fn has_null(value: &Value) -> bool {
         match value {
@@ -61,7 +62,8 @@ pub(crate) fn is_normal(object: &Value) -> bool {
     object.get("stringData").is_none() && !has_null(object)
 }
 
-/// Puts the text of a Secret into its data, as the API server does. A Secret that it would refuse stays as it is.
+/// Puts the text of a Secret into its data, as the API server does. A Secret that it would refuse stays as it
+/// is.
 fn text_to_data(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     let is_secret = fields.get("kind").and_then(Value::as_str) == Some("Secret")
@@ -97,14 +99,14 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// What a write of `manager` changed: all differences but the API server's bookkeeping, the status, and what others have
-/// written since `before` was read.
+/// What a write of `manager` changed: all differences but the API server's bookkeeping, the status, and what
+/// others have written since `before` was read.
 pub(crate) fn changes(before: &Value, after: &Value, manager: &str) -> Vec<Change> {
     changes_to(before, after, manager, &Value::Null)
 }
 
-/// Changes of a write whose object is known. An apply of `stringData` owns the text, not the `data` that the API server
-/// makes of it: there the value itself tells whose it is.
+/// Changes of a write whose object is known. An apply of `stringData` owns the text, not the `data` that the
+/// API server makes of it: there the value itself tells whose it is.
 pub(crate) fn changes_to(before: &Value, after: &Value, manager: &str, wanted: &Value) -> Vec<Change> {
     let is_ours = |change: &Change| {
         if let [Segment::Field(data), Segment::Field(key)] = change.path.0.as_slice()

@@ -1,5 +1,5 @@
-//! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be asked.
-//! Writes nothing.
+//! The outcome of writes before they are made: asked of the API server as dry runs, and computed where it may
+//! not be asked. Writes nothing.
 
 use super::apply::{Force, Mode};
 use super::compare::changes_to;
@@ -15,7 +15,7 @@ use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 
-/// Who says what a write would do.
+/// The side that says what a write would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// The API server, in dry runs.
@@ -85,7 +85,7 @@ pub async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
     found
 }
 
-/// Whether a refusal says that something is missing which is about to be created.
+/// Returns true if a refusal says that something is missing which is about to be created.
 fn names_one(message: &str, coming: &[&str]) -> bool {
     message.contains("not found") && coming.iter().any(|name| message.contains(&format!("{name:?}")))
 }
@@ -106,7 +106,8 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     Some(answer(applied))
 }
 
-/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write in its place.
+/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write
+/// in its place.
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
@@ -144,7 +145,8 @@ pub async fn foretell_status(
     }
 }
 
-/// Whether the API server refused what was to be written because it does not fit its kind: the same text is refused again.
+/// Returns true if the API server refused what was to be written because it does not fit its kind: the same
+/// text is refused again.
 pub(crate) fn is_unfit(error: &ApiError) -> bool {
     match error {
         ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),
@@ -166,17 +168,18 @@ async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, Api
 /// How the API server begins where an applied object does not fit its kind.
 const UNFIT: [&str; 2] = ["failed to convert new object", "failed to create typed patch object"];
 
-/// Whether a refusal says that an applied object does not fit its kind, in the words of server-side apply alone.
+/// Returns true if a refusal says that an applied object does not fit its kind, in the words of server-side
+/// apply alone.
 pub(crate) fn is_untyped(message: &str) -> bool {
     UNFIT.iter().any(|begin| message.starts_with(begin))
 }
 
-/// Whether the write itself would be refused, or only the question was.
+/// Returns true if the write itself would be refused, and not only the question.
 fn judge(error: &ApiError) -> Answer {
     let text = error.to_string();
     match error {
-        // Who may not write may not try to write either; the operator may have other rights. Where opdev is
-        // read-only, the dry run of a replacement is not sent.
+        // A user who may not write may not try to write either; the operator may have other rights. Where
+        // opdev is read-only, the dry run of a replacement is not sent.
         ApiError::Refused { code: 403, message, .. }
             if message.contains("is forbidden: User ") || message == REFUSAL =>
         {

@@ -1,6 +1,6 @@
-//! Fields that a chart has dropped and that somebody wrote without server-side apply: Helm 3, the Operator SDK's operator,
-//! or a person. An apply takes away only what its own manager has applied, so these fields would stay for ever; they
-//! pass to Helm's manager before the apply that drops them.
+//! Fields that a chart has dropped and that somebody wrote without server-side apply: Helm 3, the Operator
+//! SDK's operator, or a person. An apply takes away only what its own manager has applied, so these fields
+//! would stay for ever; they pass to Helm's manager before the apply that drops them.
 
 use super::Wanted;
 use crate::settings::HelmCompat;
@@ -15,7 +15,8 @@ const TRIES: usize = 5;
 const HELMS: [&str; 4] = ["helm", "helm3", "helm4", "helm-operator"];
 const RELEASE_NAME: [&str; 3] = ["metadata", "annotations", "meta.helm.sh/release-name"];
 
-/// The fields that reconcile to Helm's manager before `wanted` takes the place of `old` in a live object; `None` where it is nothing.
+/// The fields that reconcile to Helm's manager before `wanted` takes the place of `old` in a live object;
+/// `None` where it is nothing.
 pub(crate) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompat) -> Option<HandOver> {
     // A drift that is put back, which most writes are, drops nothing.
     if old == wanted.sent() {

@@ -1,5 +1,5 @@
-//! What the operator adds to an object of a chart: the namespace, the way back to its custom resource, the chart's
-//! label and Helm's ownership. The stored manifest stays as rendered. Pure.
+//! Fields that the operator adds to an object of a chart: the namespace, the way back to its custom resource,
+//! the chart's label and Helm's ownership. The stored manifest stays as rendered. Pure.
 
 use opdev_cache::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use opdev_object::meta::{self, Gvk};
@@ -19,7 +19,7 @@ pub struct Owner {
     pub namespace: Option<String>,
     pub name: String,
     pub uid: String,
-    /// Whether what it owns also names its uid in a label: a program's.
+    /// True if what it owns also names its uid in a label: a program's.
     pub marks: bool,
 }
 
@@ -73,7 +73,8 @@ pub(crate) fn lead_back(object: &mut Value, owner: &Owner, release: ReleaseNames
     }
 }
 
-/// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner reference can.
+/// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner
+/// reference can.
 pub fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
     let primary = format!("{}/{}", owner.namespace.as_deref().unwrap_or_default(), owner.name);
     put(object, "annotations", PRIMARY_RESOURCE, &primary);
@@ -81,7 +82,7 @@ pub fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
     put(object, "labels", label, &owner.uid);
 }
 
-/// Whether an object stays when its release goes.
+/// Returns true if an object stays when its release goes.
 pub fn is_kept(object: &Value) -> bool {
     meta::annotation(object, RESOURCE_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }

@@ -1,5 +1,5 @@
-//! From the text of a manifest to the objects of a release: parsed, lists expanded, resources resolved, injected.
-//! Also finds the live objects. Writes nothing; read `apply` next.
+//! From the text of a manifest to the objects of a release: parsed, lists expanded, resources resolved,
+//! injected. Also finds the live objects. Writes nothing; read `apply` next.
 
 pub mod apply;
 pub(crate) mod at_object;

@@ -1,5 +1,6 @@
-//! Writes as Helm 3 makes them: a plain create, and a patch of three states. Server-side apply refuses some objects that
-//! Helm 3 and the Operator SDK's operator install: with a list key twice, or with a field that its kind does not have.
+//! Writes as Helm 3 makes them: a plain create, and a patch of three states. Server-side apply refuses some
+//! objects that Helm 3 and the Operator SDK's operator install: with a list key twice, or with a field that
+//! its kind does not have.
 
 use super::Wanted;
 use super::dry_run::is_untyped;
@@ -10,7 +11,8 @@ use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
 use serde_json::{Map, Value};
 
-/// Why an object was written so: the reason for which server-side apply had refused it. `None` for another refusal.
+/// Why an object was written so: the reason for which server-side apply had refused it. `None` for another
+/// refusal.
 pub(crate) fn reason(error: &ApiError) -> Option<String> {
     let ApiError::Refused { message, .. } = error else { return None };
     is_untyped(message).then(|| {
@@ -42,7 +44,8 @@ pub(crate) async fn write(
     api.patch_as(&at, content, &patch, by).await
 }
 
-/// The patch that brings a live object to `wanted` and removes what `old` had: of a built-in kind a strategic one.
+/// The patch that brings a live object to `wanted` and removes what `old` had: of a built-in kind a strategic
+/// one.
 fn patch(wanted: &Wanted, old: Option<&Value>, live: &Value) -> (Value, &'static str) {
     let new = &wanted.object;
     let old = old.unwrap_or(new);

@@ -1,4 +1,5 @@
-//! What the writes of programs and of scripts beside charts share: whose they are, and what is told of them. Pure.
+//! Parts that the writes of programs and of scripts beside charts share: their owner, and the notes about
+//! them. Pure.
 
 use super::compare::changes;
 use opdev_event::reconcile::object_change::managers_of;

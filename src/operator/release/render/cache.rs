@@ -1,5 +1,5 @@
-//! What the last render of each release read and gave, for the releases rendered last: an edit then runs only the
-//! templates that it reaches. Bounded; what falls out costs one full render.
+//! The reads and outputs of the last render of each release, for the releases rendered last: an edit then
+//! runs only the templates that it reaches. Bounded; what falls out costs one full render.
 
 use opdev_helm::engine::{Memory, ParseCache};
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! Why a chart says something else each time it is rendered from the same input: the lines that differ, the templates
-//! they come from, and the function or value in there that is the likely cause. Pure.
+//! Why a chart says something else each time it is rendered from the same input: the lines that differ, the
+//! templates they come from, and the function or value in there that is the likely cause. Pure.
 
 use crate::objects;
 use opdev_helm::chart::Chart;
@@ -82,8 +82,8 @@ pub(crate) fn lines(chart: &Chart, old: &str, new: &str) -> Vec<Line> {
     found
 }
 
-/// Of what templates read of `.Release`, what may have made two manifests differ: each key once, of the templates whose
-/// documents differ; of all where none of those reads any.
+/// The keys of `.Release` that may have made two manifests differ, each once: those that templates with
+/// different documents have read, or all that were read if none of these templates reads any.
 pub(crate) fn blamed(reads: &[ReleaseRead], old: &str, new: &str) -> Vec<ReleaseRead> {
     if reads.is_empty() || old == new {
         return Vec::new();
@@ -137,7 +137,8 @@ fn line(chart: &Chart, source: &str, old: Option<&str>, new: Option<&str>, secre
     Line { place, old: short(old), new: short(new), suspects }
 }
 
-/// The line of a template that most likely made an output line, and what in it, or else in the template, is suspect.
+/// The line of a template that most likely made an output line, and what in it, or else in the template, is
+/// suspect.
 fn blame(template: &str, output: &str) -> (Option<usize>, Vec<&'static str>) {
     let key = output.trim().split_once(':').map(|(key, _)| format!("{}:", key.trim_matches(['"', '\''])));
     let same_key = |line: &&str| {

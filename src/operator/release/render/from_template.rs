@@ -1,4 +1,5 @@
-//! Which template an object of a release comes from, so that what fails at one object names the file to look at. Pure.
+//! The template that an object of a release comes from, so that a failure of one object names the file to
+//! look at. Pure.
 
 use crate::engine::Engine;
 use crate::objects;
@@ -88,8 +89,9 @@ fn line_of_kind(text: &str, kind: &str) -> u32 {
 const FIELDS: [&str; 8] =
     ["spec.", "metadata.", "data.", "status.", "imagePullSecrets", "secrets", "webhooks", "subjects"];
 
-/// The paths of the fields that an API server complains about: `Deployment.apps "web" is invalid: spec.replicas: Invalid value …`,
-/// `….spec.replica: field not declared in schema`, `.spec.containers[name="a"].ports: duplicate entries …`.
+/// The paths of the fields that an API server complains about: `Deployment.apps "web" is invalid:
+/// spec.replicas: Invalid value …`, `….spec.replica: field not declared in schema`,
+/// `.spec.containers[name="a"].ports: duplicate entries …`.
 fn fields_of(message: &str) -> impl Iterator<Item = &str> {
     let begins = message.char_indices().filter(|(at, _)| {
         let before = message[..*at].chars().next_back();
@@ -137,8 +139,8 @@ fn key_length(text: &str) -> usize {
     text.len()
 }
 
-/// The line below that of the kind on which a template names this field, or else the nearest one around it; `None` where that is
-/// not one line for sure.
+/// The line below that of the kind on which a template names this field, or else the nearest one around it;
+/// `None` where that is not one line for sure.
 fn line_of_field(text: &str, kind: u32, path: &str) -> Option<u32> {
     let mut keys = Vec::new();
     let mut rest = path;

@@ -1,5 +1,6 @@
-//! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
-//! start from the same seed for the same custom resource, so that the same input renders the same text.
+//! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random
+//! functions start from the same seed for the same custom resource, so that the same input renders the same
+//! text.
 
 pub mod cache;
 pub(crate) mod explain;
@@ -53,9 +54,9 @@ pub(crate) struct Rendered {
     pub(crate) notes: String,
     /// The chart as the record keeps it.
     pub(crate) chart: Chart,
-    /// Whether a template called `lookup`.
+    /// True if a template called `lookup`.
     pub(crate) looked_up: bool,
-    /// Whether a template asked for the time, for randomness or for the cluster.
+    /// True if a template asked for the time, for randomness or for the cluster.
     pub(crate) impure: bool,
     /// The templates that read which revision this is.
     pub(crate) release_reads: Vec<ReleaseRead>,

@@ -1,5 +1,6 @@
-//! What becomes of a rendered chart before it is a revision: the script's `render`, and, as with the helm-operator-plugins
-//! library, the way back to the custom resource. Charts with neither keep their text as it is.
+//! The outcome for a rendered chart before it is a revision: the script's `render`, and, as with the
+//! helm-operator-plugins library, the way back to the custom resource. Charts with neither keep their text as
+//! it is.
 
 use crate::engine::Engine;
 use crate::objects;

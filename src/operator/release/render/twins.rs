@@ -1,5 +1,6 @@
-//! Two templates that give one object: the API server keeps only one of the two, so that each reconcile would take the other
-//! one for drift. Helm's install refuses it; so does every reconcile here, and names both files.
+//! Two templates that give one object: the API server keeps only one of the two, so that each reconcile would
+//! take the other one for drift. Helm's install refuses it; so does every reconcile here, and names both
+//! files.
 
 use crate::engine::Engine;
 use crate::objects;
@@ -39,7 +40,8 @@ impl Engine {
     }
 }
 
-/// The files, below the chart's folder, whose documents hold an object; one that holds it twice is named twice.
+/// The files, below the chart's folder, whose documents hold an object; one that holds it twice is named
+/// twice.
 fn sources_of(manifest: &str, twin: &Wanted, namespace: &str) -> Vec<String> {
     let wanted = (&twin.resource.gvk.group, &twin.resource.gvk.kind, meta::name(&twin.object));
     let own = meta::namespace(&twin.object);

@@ -1,4 +1,4 @@
-//! What a script threw, as the failure of a reconcile. Pure.
+//! The error that a script threw, as the failure of a reconcile. Pure.
 
 use crate::verdict::Fault;
 use anyhow::anyhow;

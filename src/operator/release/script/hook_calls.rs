@@ -1,5 +1,6 @@
-//! What a script beside a chart does around its release: `before`, which may hold it back, `after`, and the events that
-//! it wants recorded. Patches are applied as those of programs are, but stay when they are no longer asked for.
+//! Calls of a script beside a chart around its release: `before`, which may hold it back, `after`, and the
+//! events that it wants recorded. Patches are applied as those of programs are, but stay when they are no
+//! longer asked for.
 
 use super::ChartScript;
 use crate::engine::Engine;

@@ -1,5 +1,6 @@
-//! What a program can reach while it runs: objects from the caches or the API server, what `opdev.yaml` allows of the
-//! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
+//! The host of a running program: objects from the caches or the API server, what `opdev.yaml` allows of the
+//! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never
+//! writes.
 
 use super::outside;
 use opdev_cache::caches::Hub;
@@ -42,7 +43,7 @@ enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::TimeIsOver => f.write_str("the time of this pass is over"),
+            ReadError::TimeIsOver => f.write_str("the time of this reconcile is over"),
             ReadError::NoAnswer => f.write_str("the API server did not answer in time"),
             ReadError::Api(error) => error.fmt(f),
             // A script shows it in one line.
@@ -323,7 +324,7 @@ pub fn note_cached(verb: &str, path: &str, target: &str) {
     note_cached_in(&recorder, verb, path, target);
 }
 
-/// The same for a thread that has the recorder at hand.
+/// Records a read that a cache has answered, for a thread that has the recorder at hand.
 fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
     recorder.note(Call {
         verb: verb.to_owned(),

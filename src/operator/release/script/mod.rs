@@ -77,7 +77,7 @@ impl ChartScript {
         }))
     }
 
-    /// Whether it exports a function.
+    /// Returns true if it exports a function.
     pub fn has(&self, function: ChartFunction) -> bool {
         self.program.facts().chart.contains(&function)
     }
@@ -172,7 +172,7 @@ impl ChartScript {
                 "the engine of {} panicked; this is an error in opdev, please report it",
                 self.typed.path
             ))),
-            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
+            Ok(Err(_)) => Err(Fault::plain(anyhow!("the reconcile was stopped"))),
             Err(_) => Err(Fault {
                 // Each attempt would take a thread that does not come back.
                 retry: false,

@@ -233,7 +233,7 @@ pub fn end_programs() {
     }
 }
 
-/// Whether a child has ended; its number stays its own until it is waited for.
+/// Returns true if a child has ended; its number stays its own until it is waited for.
 fn has_ended(group: &Group) -> std::io::Result<bool> {
     let Some(leader) = group.0 else { return Ok(true) };
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -327,7 +327,7 @@ mod tests {
         let pid = folder.path().join("pid");
         let script = format!("sh -c 'sleep 1000 & echo $! > {0}; wait' & wait", pid.display());
         let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err().to_string();
-        assert!(why.contains("the time of this pass is over"), "{why}");
+        assert!(why.contains("the time of this reconcile is over"), "{why}");
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(is_gone(pid.trim()), "a grandchild goes on after the time is over");
     }
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(run("cat", &[], Some("$HOME"), 10_000).unwrap().stdout, "$HOME");
         assert_eq!(run("sh", &["-c", "echo no >&2; exit 3"], None, 10_000).unwrap().code, 3);
         let refused = |why: Result<Executed, ExecError>| why.unwrap_err().to_string();
-        assert!(refused(run("sleep", &["60"], None, 50)).contains("the time of this pass is over"));
+        assert!(refused(run("sleep", &["60"], None, 50)).contains("the time of this reconcile is over"));
         assert!(refused(run("rm", &[], None, 10)).contains("not allowed"));
     }
 }

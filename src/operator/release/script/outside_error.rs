@@ -153,7 +153,7 @@ impl fmt::Display for RunError {
             RunError::NoOutput => f.write_str("its output cannot be read"),
             RunError::LeftBehind => f.write_str("a process that it has left behind keeps its output open"),
             RunError::TimeIsOver { after } => {
-                write!(f, "ended after {:.1} s: the time of this pass is over", after.as_secs_f64())
+                write!(f, "ended after {:.1} s: the time of this reconcile is over", after.as_secs_f64())
             }
         }
     }

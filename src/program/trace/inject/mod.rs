@@ -1,6 +1,7 @@
-//! The trace of an operator: files that are added to the build of a Go program (`overlay`) or loaded by a Python program
-//! (`python`), and the socket on which the program then tells what its controllers do (`Listener`). Nothing is written into the
-//! project; without the environment variable `OPDEV_TRACE` the added files do nothing.
+//! The trace of an operator: files that are added to the build of a Go program (`overlay`) or loaded by a
+//! Python program (`python`), and the socket on which the program then tells what its controllers do
+//! (`Listener`). Nothing is written into the project; without the environment variable `OPDEV_TRACE` the
+//! added files do nothing.
 
 pub mod overlay;
 pub mod python;
@@ -15,16 +16,17 @@ use std::time::Duration;
 pub const SOCKET: &str = "OPDEV_TRACE";
 /// The environment variable with what is set in the options of every manager, as JSON.
 pub const OPTIONS: &str = "OPDEV_MANAGER";
-/// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names it
-/// (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its reconcile on its
-/// calls, also clients that are made beside the manager. Only a binary with the added files can read such a kubeconfig.
+/// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names
+/// it (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its
+/// reconcile on its calls, also clients that are made beside the manager. Only a binary with the added files
+/// can read such a kubeconfig.
 pub const AUTH_PROVIDER: &str = "opdev";
 
-/// What is set in the options of every manager of the process.
+/// The options that are set in every manager of the process.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagerOptions {
-    /// Whether managers take part in leader election; `None` leaves it to the program.
+    /// True if managers take part in leader election; `None` leaves it to the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader_election: Option<bool>,
     /// Where metrics are served, such as `0` for nowhere; `None` leaves it to the program.
@@ -42,7 +44,7 @@ pub struct ManagerOptions {
     /// The folder with `tls.crt` and `tls.key` for webhooks, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_cert_dir: Option<String>,
-    /// Whether the process ends itself when opdev closes the socket, so that it is never left behind.
+    /// True if the process ends itself when opdev closes the socket, so that it is never left behind.
     pub exit_with_socket: bool,
 }
 
@@ -65,7 +67,7 @@ fn milliseconds<S: serde::Serializer>(time: &Option<Duration>, to: S) -> Result<
     serde::Serialize::serialize(&whole, to)
 }
 
-/// What a traced process needs in its environment.
+/// The variables that a traced process needs in its environment.
 pub fn environment(socket: &Path, options: &ManagerOptions) -> Vec<(&'static str, String)> {
     let options = serde_json::to_string(options).unwrap_or_default();
     vec![(SOCKET, socket.display().to_string()), (OPTIONS, options)]

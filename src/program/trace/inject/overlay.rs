@@ -1,5 +1,5 @@
-//! Which Go files are added to a build, for which version of controller-runtime. They are written below a cache folder
-//! and named to the go command in an overlay; the project's own folder stays as it is.
+//! Go files that are added to a build, by the version of controller-runtime. They are written below a cache
+//! folder and named to the go command in an overlay; the project's own folder stays as it is.
 
 use opdev_event::TraceLevel;
 use sha2::{Digest as _, Sha256};
@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 /// The oldest minor version of controller-runtime (`v0.N`) that has what the files use.
 const OLDEST: u32 = 16;
 
-/// How much is added, from all to the least. Where a build fails because of the added files, the next one is tried.
+/// How much is added, from all to the least. Where a build fails because of the added files, the next one is
+/// tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rung {
     /// Reconciles with their causes, cached reads, logs, and an id on every call.
     Full,
-    /// The same without causes.
+    /// Reconciles as with `Full`, but without causes.
     Passes,
     /// An id on every call whose context has one, and nothing else.
     Header,
@@ -31,7 +32,7 @@ impl Rung {
         }
     }
 
-    /// What the header says.
+    /// The level that the header shows.
     pub fn level(self) -> TraceLevel {
         match self {
             Rung::Full | Rung::Passes => TraceLevel::Full,
@@ -49,7 +50,7 @@ impl Rung {
     }
 }
 
-/// What to put under `Replace` in the file that `go build -overlay` reads.
+/// The entries under `Replace` in the file that `go build -overlay` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlayFile {
     /// Path in the main package, where there is no such file → the file below the cache folder.
@@ -59,8 +60,8 @@ pub struct OverlayFile {
 }
 
 impl OverlayFile {
-    /// Whether a place that the compiler named is in one of the added files, by either of their names. Then the
-    /// user has made no mistake: the next rung is to be tried.
+    /// Returns true if a place that the compiler named is in one of the added files, by either of their
+    /// names. Then the user has made no mistake: the next rung is to be tried.
     pub fn holds(&self, place: &Path) -> bool {
         self.replace.iter().any(|(there, here)| {
             here == place || there == place || there.file_name().is_some_and(|name| place.ends_with(name))
@@ -71,9 +72,9 @@ impl OverlayFile {
 /// Why the files could not be written.
 #[derive(Debug)]
 pub struct OverlayError {
-    /// What could not be written.
+    /// The file that could not be written.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's words.
     pub source: std::io::Error,
 }
 
@@ -89,8 +90,9 @@ impl std::error::Error for OverlayError {
     }
 }
 
-/// Writes the files of a rung below `cache` and says what to put into the overlay. `controller_runtime` is the version
-/// that `go list -m` gives, such as `v0.24.1`; an empty one (a `replace` by a folder) is taken for the newest.
+/// Writes the files of a rung below `cache` and says what to put into the overlay. `controller_runtime` is
+/// the version that `go list -m` gives, such as `v0.24.1`; an empty one (a `replace` by a folder) is taken
+/// for the newest.
 ///
 /// `Ok(None)` where this version has nothing that the files could use.
 ///
@@ -150,8 +152,8 @@ fn minor(version: &str) -> Option<u32> {
     }
 }
 
-/// A Go file that may be added, with its name in the main package. Go sets variables in the order of file names: these
-/// come first, so that a client which the program makes in a variable finds what it needs.
+/// A Go file that may be added, with its name in the main package. Go sets variables in the order of file
+/// names: these come first, so that a client which the program makes in a variable finds what it needs.
 struct Added(&'static str, &'static str);
 
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("trace.go"));
@@ -159,6 +161,8 @@ const PLACES: Added = Added("aa_opdev_places.go", include_str!("places.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("passes.go"));
 const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("recorders.go"));
 const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
+const RECORDERS_ANNOTATED: Added =
+    Added("aa_opdev_recorders_annotated.go", include_str!("recorders_annotated.go"));
 const CAUSES: Added = Added("aa_opdev_causes.go", include_str!("causes.go"));
 const QUEUE_UNTYPED: Added = Added("aa_opdev_queue_untyped.go", include_str!("queue_untyped.go"));
 const QUEUE_TYPED: Added = Added("aa_opdev_queue_typed.go", include_str!("queue_typed.go"));
@@ -179,7 +183,10 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
         return files;
     }
     files.push(RECORDERS);
-    if minor >= 23 {
+    // Recorders of events.k8s.io came with 0.23; their interface has had annotations since 0.25.
+    if minor >= 25 {
+        files.push(RECORDERS_ANNOTATED);
+    } else if minor >= 23 {
         files.push(RECORDERS_NEW);
     }
     files.push(CAUSES);
@@ -213,7 +220,7 @@ mod tests {
             "places",
             "passes",
             "recorders",
-            "recorders_new",
+            "recorders_annotated",
             "causes",
             "queue_typed",
             "queue_priority",
@@ -223,13 +230,18 @@ mod tests {
             let left = all.iter().filter(|name| !names.contains(name)).copied();
             left.collect::<Vec<_>>()
         };
-        assert_eq!(names("v0.24.1", Rung::Full), all);
+        assert_eq!(names("v0.25.0", Rung::Full), all);
         assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
         assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
-        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_new", "informer_options"]));
+        let of_0_24: Vec<_> = all
+            .iter()
+            .map(|name| if *name == "recorders_annotated" { "recorders_new" } else { name })
+            .collect();
+        assert_eq!(names("v0.24.1", Rung::Full), of_0_24);
+        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_annotated", "informer_options"]));
         assert_eq!(
             names("v0.19.0-beta.0", Rung::Full),
-            but(&["recorders_new", "queue_priority", "informer_options"])
+            but(&["recorders_annotated", "queue_priority", "informer_options"])
         );
         assert_eq!(
             names("v0.16.1", Rung::Full),

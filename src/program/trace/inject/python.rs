@@ -1,5 +1,6 @@
-//! The trace of an operator in Python: a `sitecustomize` module, which Python loads before the program's own modules. It is
-//! written below a cache folder and named in `PYTHONPATH`; the project's own folder stays as it is.
+//! The trace of an operator in Python: a `sitecustomize` module, which Python loads before the program's own
+//! modules. It is written below a cache folder and named in `PYTHONPATH`; the project's own folder stays as
+//! it is.
 
 use super::overlay::{OverlayError, kept};
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ const NAME: &str = "sitecustomize.py";
 /// Words of commands that start Python.
 const STARTERS: [&str; 8] = ["kopf", "python", "uv", "uvx", "poetry", "pipenv", "pdm", "hatch"];
 
-/// Whether a command starts a program in Python, by its words.
+/// Returns true if a command starts a program in Python, by its words.
 pub fn is_python(command: &[String]) -> bool {
     command.iter().any(|word| {
         let name = word.rsplit('/').next().unwrap_or(word);

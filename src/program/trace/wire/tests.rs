@@ -1,4 +1,4 @@
-//! What was seen of an operator written with kopf, in short, and which reconciles it is taken for.
+//! Observations of an operator written with kopf, in short, and the reconciles that they are taken for.
 
 use super::*;
 use opdev_event::sink::ReconcileNumbers;
@@ -134,7 +134,7 @@ fn a_pause_another_object_and_the_same_write_again_begin_another_reconcile() {
     };
     write(51_000, "a");
     write(51_010, "b");
-    // The same again at once, and after a while.
+    // One write is made again, at once and after a while.
     write(51_020, "a");
     write(52_000, "a");
     let reconciles = world.reconciles();

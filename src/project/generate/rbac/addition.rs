@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Rules {
     pub root: PathBuf,
     pub account: Account,
-    /// Whether saved role files reach the API server by themselves.
+    /// True if saved role files reach the API server by themselves.
     pub applies: bool,
     pub missing: Arc<Mutex<Vec<MissingRule>>>,
 }

@@ -54,7 +54,8 @@ fn begins_in_code(text: &str) -> Vec<bool> {
                 if inside.is_some_and(|end| end == b"*/") { 2 } else { 1 }
             }
             Some(b"\"" | b"'") if *byte == b'\\' && bytes.get(at + 1) != Some(&b'\n') => 2,
-            // A text that is not closed on its line is an error of the user's, and no reason to read the rest as one.
+            // A text that is not closed on its line is an error of the user's, and no reason to read the rest
+            // as one.
             Some(b"\"" | b"'") if *byte == b'\n' => {
                 inside = None;
                 1

@@ -1,5 +1,6 @@
-//! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and the markers
-//! that are missing as a change of the file where they belong. Reads the journal of that run; never asks a cluster.
+//! Rights that the operator of the newest run was seen to use, beside the roles that the project's markers
+//! make, and the markers that are missing as a change of the file where they belong. Reads the journal of
+//! that run; never asks a cluster.
 
 pub mod addition;
 mod markers;
@@ -48,7 +49,8 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     Ok((text, !missing.is_empty()))
 }
 
-/// The roles of the markers. Where a marker cannot be read there is no role, and all rights would seem to be missing.
+/// The roles of the markers. Where a marker cannot be read there is no role, and all rights would seem to be
+/// missing.
 fn roles(made: &Made) -> Result<Vec<Value>> {
     if let Some(wrong) = made.wrong() {
         bail!("the RBAC markers cannot be compared with what was used; correct this first:\n{wrong}");
@@ -64,10 +66,12 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
     Ok(roles)
 }
 
-/// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their controller.
+/// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their
+/// controller.
 ///
 /// # Errors
-/// Where nothing is missing, no reconcile was seen, or no file is found in which they belong; then they are named.
+/// Where nothing is missing, no reconcile was seen, or no file is found in which they belong; then they are
+/// named.
 pub fn addition(root: &Path) -> Result<Addition> {
     let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
     let rights = used(&root.join(".opdev"))?;
@@ -154,7 +158,8 @@ fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option
         .or_else(|| files.iter().next().filter(|_| files.len() == 1))
 }
 
-/// The rights that reconciles in the journal used, as far as they are of the build that ran last: code that was removed needs no right.
+/// The rights that reconciles in the journal used, as far as they are of the build that ran last: code that
+/// was removed needs no right.
 fn used(folder: &Path) -> Result<Rights> {
     let path = folder.join(journal::FILE);
     let text = read::text_up_to(&path, read::LARGE).with_context(|| {

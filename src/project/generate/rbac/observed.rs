@@ -1,5 +1,5 @@
-//! The rights that an operator was seen to use: the rules that its calls and cached reads ask for, and how they differ
-//! from the roles that its markers give. Pure.
+//! The rights that an operator was seen to use: the rules that its calls and cached reads ask for, and how
+//! they differ from the roles that its markers give. Pure.
 
 use opdev_event::Reconcile;
 use serde_json::Value;
@@ -38,11 +38,11 @@ pub struct Rights {
 /// A resource with verbs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which resource.
+    /// The resource.
     pub resource: Resource,
-    /// Which verbs, in the order of roles.
+    /// The verbs, in the order of roles.
     pub verbs: Vec<String>,
-    /// Which controllers used them; nobody where nobody did.
+    /// The controllers that used them; nobody where nobody did.
     pub controllers: Vec<String>,
 }
 
@@ -56,7 +56,8 @@ impl Difference {
 }
 
 impl Rights {
-    /// Adds what a reconcile of a process used. Reconciles of charts and programs count for nothing: opdev makes them.
+    /// Adds what a reconcile of a process used. Reconciles of charts and programs count for nothing: opdev
+    /// makes them.
     pub fn add(&mut self, reconcile: &Reconcile) {
         let Some(process) = &reconcile.process else { return };
         self.reconciles += 1;
@@ -76,8 +77,8 @@ impl Rights {
             // A cache lists and watches whatever it is asked for.
             self.note(resource, &["get", "list", "watch"], &process.controller);
         }
-        // Owner references that block a deletion need the right to set the owner's finalizers; the API server of a real
-        // cluster may check that.
+        // Owner references that block a deletion need the right to set the owner's finalizers; the API server
+        // of a real cluster may check that.
         let creates = reconcile.objects.iter().any(|object| object.action == opdev_event::Action::Created);
         if creates && !reconcile.object.gvk.kind.is_empty() {
             let name = format!("{}/finalizers", opdev_object::api_path::plural(&reconcile.object.gvk.kind));
@@ -102,7 +103,8 @@ impl Rights {
         differences.collect()
     }
 
-    /// What the roles allow by name and nobody used. Leader election and events are used outside of reconciles.
+    /// What the roles allow by name and nobody used. Leader election and events are used outside of
+    /// reconciles.
     pub fn unused(&self, roles: &[Value]) -> Vec<Difference> {
         let mut unused = BTreeMap::new();
         for rule in rules(roles) {

@@ -60,7 +60,7 @@ pub struct RoleFiles {
     found: Vec<Found>,
     /// The text of a role file that is not written yet: what the markers and charts ask for.
     pub generated: Option<String>,
-    /// What is wrong with them.
+    /// Their errors.
     pub problems: Vec<Diagnostic>,
 }
 
@@ -154,7 +154,8 @@ impl RoleFiles {
             .unwrap_or_else(|| Account { namespace: NAMESPACE.to_owned(), name: name.to_owned() })
     }
 
-    /// The role that a new rule of the account belongs in: one it is bound to in the whole cluster, before others.
+    /// The role that a new rule of the account belongs in: one it is bound to in the whole cluster, before
+    /// others.
     pub fn home(&self, account: &Account) -> Home {
         let names = |found: &&Found| self.names(found, account);
         let mut bound: Vec<&Value> = self

@@ -1,5 +1,6 @@
-//! Leader election in a world of its own: candidates with clocks that run at their own speed, over a network that delays and
-//! loses, which die, stop in good order and come back as others, and somebody who deletes the Lease. No time passes.
+//! Leader election in a world of its own: candidates with clocks that run at their own speed, over a network
+//! that delays and loses, which die, stop in good order and come back as others, and somebody who deletes the
+//! Lease. No time passes.
 
 use super::{Elector, Seen, Step, Timing};
 use std::cmp::Reverse;
@@ -10,7 +11,8 @@ use std::time::Duration;
 const WILD: u64 = 120_000;
 /// When a schedule ends.
 const END: u64 = 180_000;
-/// For how long a candidate that never saw the Lease cannot know that there was one, and how far deletions lie apart.
+/// For how long a candidate that never saw the Lease cannot know that there was one, and how far deletions
+/// lie apart.
 const UNAWARE: u64 = 40_000;
 
 /// Pseudo-random numbers, the same for one seed.
@@ -149,7 +151,8 @@ impl World {
         }
     }
 
-    /// Whether a candidate has no way to know that there is a leader, for the Lease was deleted before it saw it.
+    /// Returns true if a candidate has no way to know that there is a leader, for the Lease was deleted
+    /// before it saw it.
     fn is_unaware(&self, who: usize, now: u64) -> bool {
         self.all[who].elector.last.is_none() && self.deleted.is_some_and(|at| now < at + UNAWARE)
     }
@@ -229,7 +232,8 @@ impl World {
     }
 }
 
-/// One schedule: whether somebody led at all, and how long until somebody led once all was well again, in milliseconds.
+/// One schedule: whether somebody led at all, and how long until somebody led once all was well again, in
+/// milliseconds.
 fn schedule(seed: u64) -> (bool, u64) {
     let mut world = World::new(seed);
     let (mut led, mut settled) = (false, u64::MAX);

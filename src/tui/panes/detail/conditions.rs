@@ -1,5 +1,5 @@
-//! The conditions of the selected object over time: a bar for each, and its transitions below. True, False and Unknown
-//! are told apart by their characters, not by colour alone.
+//! The conditions of the selected object over time: a bar for each, and its transitions below. True, False
+//! and Unknown are told apart by their characters, not by colour alone.
 
 use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;

@@ -1,5 +1,5 @@
-//! The selected object in words: what it is waiting for, why it does not go, and what it is. Everything else has a tab of
-//! its own.
+//! The selected object in words: what it is waiting for, why it does not go, and what it is. Everything else
+//! has a tab of its own.
 
 use super::super::text::{Row, cut, left, width, wrap};
 use super::super::theme::Role;

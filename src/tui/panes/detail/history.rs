@@ -1,5 +1,5 @@
-//! The versions of the selected object, one at a time: when it was seen, who wrote it, which of our reconciles that was,
-//! what differs from the version before, and the object as it was then.
+//! The versions of the selected object, one at a time: when it was seen, who wrote it, which of our
+//! reconciles that was, what differs from the version before, and the object as it was then.
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
@@ -151,7 +151,7 @@ fn headline(
 ) -> Vec<Row> {
     let mut text = format!("seen {}", clock_millis(version.at, page.zone));
     let first = version.number > 1 && before.is_none();
-    // Of the oldest one that is kept nobody can tell which of its writers was the last.
+    // The oldest version that is kept may have several writers, and nobody can tell the last one.
     let writer =
         managers::writer(before.map(|version| version.object.as_ref()), &version.object).filter(|_| !first);
     if let Some(writer) = &writer {

@@ -1,5 +1,5 @@
-//! What saved types and reconcilers do to what is in the cluster: the newest change of the selected kind's type, the
-//! newest shadow run of its reconciler, and what waits for an answer.
+//! The impact of saved types and reconcilers on the objects in the cluster: the newest change of the selected
+//! kind's type, the newest shadow run of its reconciler, and what waits for an answer.
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;

@@ -1,4 +1,5 @@
-//! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already made.
+//! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already
+//! made.
 
 use super::super::detail_pane::Lines;
 use super::super::text::Row;
@@ -82,7 +83,7 @@ impl DetailTab for Log {
         "log"
     }
 
-    /// Which levels are shown, what came since it is held, and what was dropped.
+    /// The levels that are shown, the lines that came since it is held, and the lines that were dropped.
     fn note(&self, page: &Page<'_>) -> Row {
         let (mut row, log) = (Row::default(), &page.state.log);
         if page.log_level != Level::Trace {
@@ -102,7 +103,7 @@ impl DetailTab for Log {
     }
 }
 
-/// Whether the lines stand by reconcile.
+/// Returns true if the lines stand by reconcile.
 fn is_grouped(page: &Page<'_>) -> bool {
     page.how.grouping(page.all) != Grouping::Flat
 }

@@ -1,5 +1,6 @@
-//! The log by reconcile: a heading for each reconcile with what came of it, its lines below, in the order of time. Lines that
-//! belong to no reconcile stand between. Folded, only the selected reconcile shows its lines.
+//! The log by reconcile: a heading for each reconcile with what came of it, its lines below, in the order of
+//! time. Lines that belong to no reconcile stand between. Folded, only the selected reconcile shows its
+//! lines.
 
 use super::super::text::Row;
 use super::super::theme::Role;
@@ -85,8 +86,8 @@ struct Group<'a> {
     lines: Vec<&'a LogLine>,
 }
 
-/// Reconciles and lines in the order of time. Reconciles of one object are there even where they logged nothing, so that each
-/// has its place.
+/// Reconciles and lines in the order of time. Reconciles of one object are there even where they logged
+/// nothing, so that each has its place.
 fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut place: HashMap<u64, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What the lines of the detail pane were made of.
+//! The input that the lines of the detail pane were made of.
 
 use super::super::pane::Tab;
 use crate::folds::How;

@@ -1,5 +1,6 @@
-//! The tabs of the detail pane, a file each. Pure: what they see (`page`) in, coloured rows out. How differences look is in
-//! `detail/changes.rs`. A new tab is a file with its name, its key and its lines, and a place in the list below.
+//! The tabs of the detail pane, a file each. Pure: what they see (`page`) in, coloured rows out. How
+//! differences look is in `detail/changes.rs`. A new tab is a file with its name, its key and its lines, and
+//! a place in the list below.
 
 mod calls;
 mod changes;

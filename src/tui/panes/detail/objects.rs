@@ -1,4 +1,5 @@
-//! What a reconcile wrote beside the status: object by object, as a difference, or whole where it was created or deleted.
+//! Writes of a reconcile beside the status: object by object, as a difference, or whole where it was created
+//! or deleted.
 
 use super::changes;
 use super::page::{DetailTab, Page, Stamp};
@@ -81,7 +82,8 @@ impl DetailTab for Objects {
 /// Lines of an object that was created or deleted that are shown.
 const WHOLE: usize = 60;
 
-/// An object that was created as it was at first, and one that was deleted as it was at last, where that is known.
+/// An object that was created as it was at first, and one that was deleted as it was at last, where that is
+/// known.
 fn whole(page: &Page<'_>, state: &State, reconcile: &Reconcile, change: &ObjectChange) -> Vec<Row> {
     let key = change.object.key();
     let (sign, role, object) = match change.action {
@@ -133,7 +135,7 @@ fn wished(object: &Value) -> Value {
         ] {
             metadata.remove(name);
         }
-        // Which custom resource it belongs to is said above.
+        // The custom resource that it belongs to is named above.
         metadata.remove("ownerReferences");
     }
     let empty = object.pointer("/metadata").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty);

@@ -1,5 +1,5 @@
-//! What a tab of the detail pane sees, and what every tab has: a name, the action that shows it, what it is about, its
-//! lines.
+//! The input of a tab of the detail pane, and the parts of every tab: a name, the action that shows it, what
+//! it is about, its lines.
 
 use super::super::detail_pane::Lines;
 use super::super::pane::Tab;
@@ -25,13 +25,13 @@ pub struct Page<'a> {
     /// The selected reconcile, the newest where none is; and whether one is.
     pub reconcile: Option<&'a Arc<Reconcile>>,
     pub reconcile_chosen: bool,
-    /// Whether reconciles and log are those of all objects.
+    /// True if reconciles and log are those of all objects.
     pub all: bool,
     pub how: &'a How,
     /// The container whose log is shown alone.
     pub container: Option<&'a (String, String)>,
-    /// The chattiest level of the log that is shown, how many lines there were when it was last followed, and whether it
-    /// is followed.
+    /// The chattiest level of the log that is shown, how many lines there were when it was last followed, and
+    /// whether it is followed.
     pub log_level: Level,
     pub log_followed: u64,
     pub stick: bool,
@@ -98,7 +98,8 @@ pub trait DetailTab: Sync {
         page.subject_name()
     }
 
-    /// What its lines are made of: the selected object and all that is known, unless the tab says something else.
+    /// What its lines are made of: the selected object and all that is known, unless the tab says something
+    /// else.
     fn stamp(&self, page: &Page<'_>) -> Stamp {
         Stamp::of_subject(page, page.state.version)
     }
@@ -116,22 +117,22 @@ pub trait DetailTab: Sync {
         Made { rows, first: None }
     }
 
-    /// Whether what was shown stays while its end is not followed.
+    /// Returns true if what was shown stays while its end is not followed.
     fn holds_still(&self) -> bool {
         false
     }
 
-    /// Whether the newest lines are the last ones, and in sight.
+    /// Returns true if the newest lines are the last ones, and in sight.
     fn follows_end(&self) -> bool {
         false
     }
 
-    /// Whether it is about an object, so that a row of a table can be shown in it.
+    /// Returns true if it is about an object, so that a row of a table can be shown in it.
     fn is_of_object(&self) -> bool {
         false
     }
 
-    /// Whether it shows more of the selected object than its metadata.
+    /// Returns true if it shows more of the selected object than its metadata.
     fn shows_whole_object(&self) -> bool {
         false
     }

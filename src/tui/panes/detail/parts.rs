@@ -1,4 +1,4 @@
-//! What the tabs share: times of day, and a tab with nothing to show.
+//! Parts that the tabs share: times of day, and a tab with nothing to show.
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;

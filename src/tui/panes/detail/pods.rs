@@ -1,4 +1,5 @@
-//! Logs of the pods of the selected object: all of them by time, or one container. What is followed is what is shown.
+//! Logs of the pods of the selected object: all of them by time, or one container. What is followed is what
+//! is shown.
 
 use super::super::text::Row;
 use super::super::theme::Role;
@@ -18,8 +19,8 @@ const MOST: usize = 12;
 /// Lines that are shown, the newest of all.
 const LINES: usize = 2_000;
 
-/// Every container of the pods of the selected object that has run, or, where the runs before are looked at, that has
-/// been restarted: those of one pod stand together.
+/// Every container of the pods of the selected object that has run, or, where the runs before are looked at,
+/// that has been restarted: those of one pod stand together.
 pub fn sources(page: &Page<'_>) -> Vec<LogSource> {
     let Some(seen) = page.subject else { return Vec::new() };
     if seen.key.kind == "Pod" && seen.key.group.is_empty() {
@@ -73,7 +74,7 @@ pub fn shown(page: &Page<'_>) -> Vec<LogSource> {
     }
 }
 
-/// Whether the pods are played, not run.
+/// Returns true if the pods are played, not run.
 pub fn simulated(state: &State) -> bool {
     state.started.as_ref().is_none_or(|started| started.cluster.embedded)
 }
@@ -206,7 +207,8 @@ fn key_of(page: &Page<'_>, see: See) -> String {
     page.keys.first(Do::See(see))
 }
 
-/// The end of the pod's name, by which the pods of one owner differ, and the container where pods have several.
+/// The end of the pod's name, by which the pods of one owner differ, and the container where pods have
+/// several.
 fn name(source: &LogSource, all: &[LogSource]) -> String {
     let end = source.pod.rsplit('-').next().unwrap_or(&source.pod);
     let alike = all.iter().any(|other| other.pod != source.pod && other.pod.rsplit('-').next() == Some(end));

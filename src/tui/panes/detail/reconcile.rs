@@ -1,4 +1,4 @@
-//! What the tabs of a reconcile share: its headline, its calls on a scale of time, a place in a file.
+//! Parts that the tabs of a reconcile share: its headline, its calls on a scale of time, a place in a file.
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;

@@ -1,5 +1,5 @@
-//! The effective values of the selected custom resource's release, each with who gives it. They are asked for as long
-//! as they are in sight, and again when the object or the sources have changed.
+//! The effective values of the selected custom resource's release, each with who gives it. They are asked for
+//! as long as they are in sight, and again when the object or the sources have changed.
 
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;

@@ -1,4 +1,5 @@
-//! The selected object as YAML: `managedFields` folded into one line unless asked for, and on demand who owns each line.
+//! The selected object as YAML: `managedFields` folded into one line unless asked for, and on demand who owns
+//! each line.
 
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
@@ -173,7 +174,8 @@ fn owned(page: &Page<'_>, object: &Value, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// The lines of a value, each with the place it shows. `first` stands before the first line, `rest` before the others.
+/// The lines of a value, each with the place it shows. `first` stands before the first line, `rest` before
+/// the others.
 fn emit(value: &Value, at: &mut Vec<Step>, first: &str, rest: &str, out: &mut Vec<(String, Vec<Step>)>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -166,13 +166,13 @@ pub struct Action {
     pub about: &'static str,
     /// Where it stands in the help.
     pub section: Section,
-    /// Whether it destroys something.
+    /// True if it destroys something.
     pub destructive: bool,
     /// The panes whose footer names it.
     pub footer: &'static [Pane],
     /// Other names for it in the palette.
     pub aliases: &'static [&'static str],
-    /// Whether its keys count only while one searches in the detail pane; there they come first.
+    /// True if its keys count only while one searches in the detail pane; there they come first.
     pub finding: bool,
 }
 

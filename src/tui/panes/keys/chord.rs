@@ -1,4 +1,5 @@
-//! Keys by name (`ctrl-c`, `shift-tab`, `D`), alone or one after the other (`g g`). What they do is in `keymap`.
+//! Keys by name (`ctrl-c`, `shift-tab`, `D`), alone or one after the other (`g g`). What they do is in
+//! `keymap`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
@@ -8,9 +9,9 @@ use std::fmt;
 pub struct Key {
     /// The key.
     pub code: KeyCode,
-    /// Whether control is held.
+    /// True if control is held.
     pub ctrl: bool,
-    /// Whether alt is held.
+    /// True if alt is held.
     pub alt: bool,
 }
 
@@ -131,7 +132,7 @@ impl fmt::Display for Chord {
     }
 }
 
-/// Whether two chords cannot both be typed.
+/// Says whether two chords cannot both be typed.
 pub fn collide(a: &Chord, b: &Chord) -> bool {
     a.0.starts_with(&b.0) || b.0.starts_with(&a.0)
 }

@@ -1,5 +1,6 @@
-//! What a filter line says: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l label=value`. All of it must
-//! hold, whatever the case. A part that cannot be read filters nothing and is told.
+//! The language of a filter line: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l
+//! label=value`. All of it must hold, whatever the case. A part that cannot be read filters nothing and is
+//! told.
 
 use opdev_object::meta::ObjectRef;
 use opdev_object::selector::{LabelSelector, SelectorError};
@@ -67,7 +68,7 @@ impl Subject<'_> {
     }
 }
 
-/// Whether a text passes a filter line.
+/// Returns true if a text passes a filter line.
 pub fn passes(filter: &str, text: &str) -> bool {
     filter.trim().is_empty() || Filter::new(filter).text(text)
 }
@@ -93,12 +94,12 @@ impl Filter {
         filter
     }
 
-    /// Whether everything passes.
+    /// Returns true if everything passes.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether a line of text passes. It has no labels, so a selector lets nothing through.
+    /// Returns true if a line of text passes. It has no labels, so a selector lets nothing through.
     pub fn text(&self, text: &str) -> bool {
         self.is_empty() || self.passes(Subject { text: &text.to_lowercase(), ..Subject::default() })
     }
@@ -119,7 +120,7 @@ impl Filter {
         out
     }
 
-    /// Whether something passes.
+    /// Returns true if something passes.
     pub fn passes(&self, of: Subject<'_>) -> bool {
         self.terms.iter().all(|(not, term)| {
             let holds = match term {

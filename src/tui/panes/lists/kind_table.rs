@@ -1,5 +1,5 @@
-//! The table of one kind while it is open: its rows, their order, what is selected, and what was asked for so that it is there.
-//! `tui/kind_table` opens, moves and refreshes it.
+//! The table of one kind while it is open: its rows, their order, what is selected, and what was asked for so
+//! that it is there. `tui/kind_table` opens, moves and refreshes it.
 
 use super::pane_rows::PanePart;
 use super::selection::Selection;
@@ -32,7 +32,7 @@ pub struct Browse {
     /// What the selected row tells, before its object is read.
     pub row: Option<(Arc<TableRow>, Arc<Seen>)>,
     pub filter: String,
-    /// Which tab was open before.
+    /// The tab that was open before.
     pub before: Tab,
 }
 

@@ -11,7 +11,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether a row is marked.
+    /// Returns true if a row is marked.
     pub fn has(&self, key: &ObjectKey) -> bool {
         self.keys.contains(key)
     }

@@ -1,4 +1,5 @@
-//! Lists: the rows of resources, owned objects, reconciles and of the table of a kind; their filter, marks and selection.
+//! Lists: the rows of resources, owned objects, reconciles and of the table of a kind; their filter, marks
+//! and selection.
 
 pub mod filter;
 pub mod kind_table;

@@ -12,7 +12,7 @@ use opdev_state::tree::Node;
 #[derive(Default)]
 pub struct OwnedTree {
     pub selection: Selection<ObjectKey>,
-    /// Whether one has moved in it; until then its first line is selected, whatever comes in between.
+    /// True if one has moved in it; until then its first line is selected, whatever comes in between.
     pub moved: bool,
     pub filter: String,
     pub nodes: Vec<Node>,

@@ -1,5 +1,5 @@
-//! What the panes have in common: rows, one of them selected, and a filter. Each pane keeps its own; keys and the mouse
-//! move in whichever has the focus.
+//! The common parts of the panes: rows, one of them selected, and a filter. Each pane keeps its own; keys and
+//! the mouse move in whichever has the focus.
 
 use opdev_object::meta::ObjectKey;
 
@@ -20,7 +20,7 @@ pub trait PanePart {
     /// What narrows it, as typed.
     fn filter(&self) -> &str;
 
-    /// The same, to be changed.
+    /// The filter as typed, to be changed.
     fn filter_mut(&mut self) -> &mut String;
 
     /// The object of a row, where its rows can be marked.

@@ -1,4 +1,5 @@
-//! The list of the reconciles: those of the selected object or of all, which of them are open, and which row is selected.
+//! The list of the reconciles: those of the selected object or of all, which of them are open, and which row
+//! is selected.
 
 use super::filter::{Filter, Subject};
 use super::pane_rows::PanePart;
@@ -80,7 +81,7 @@ impl ReconcileList {
         Some((self.list.get(row.reconcile)?, row.line))
     }
 
-    /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
+    /// Returns true if the selected row is that of several reconciles, which enter unfolds, or one of theirs.
     pub fn stands_for_many(&self) -> bool {
         self.rows.get(self.selection.index).is_some_and(|row| row.times > 1)
     }

@@ -1,5 +1,5 @@
-//! The list of the custom resources: its rows, which of them are shown in which order, and which one is selected. How
-//! rows follow the state is in `table`.
+//! The list of the custom resources: its rows, which of them are shown in which order, and which one is
+//! selected. How rows follow the state is in `table`.
 
 use super::pane_rows::PanePart;
 use super::selection::Selection;
@@ -16,18 +16,19 @@ pub struct ResourceList {
     pub filter: String,
     pub rows: Vec<Arc<Seen>>,
     pub table: Table,
-    /// Whether only what has a fault is shown.
+    /// True if only what has a fault is shown.
     pub faults: bool,
     pub sort: Sort,
-    /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.
+    /// True if the columns of the CRD are shown. Of the namespace it says the same, as last drawn.
     pub wide: bool,
     pub namespace_shown: bool,
-    /// Whether the rows are of more than one namespace.
+    /// True if the rows are of more than one namespace.
     pub namespaces_differ: bool,
     pub longest: Longest,
 }
 
-/// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to tell.
+/// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to
+/// tell.
 #[derive(Clone, Copy, Default)]
 pub struct Longest {
     pub kind: usize,
@@ -47,12 +48,12 @@ impl Longest {
 }
 
 impl ResourceList {
-    /// The same list on another cluster: how it is looked at stays.
+    /// This list on another cluster: its order and its filter stay.
     pub fn elsewhere(self) -> Self {
         ResourceList { wide: self.wide, sort: self.sort, ..ResourceList::default() }
     }
 
-    /// Which rows it shows.
+    /// The rows that it shows.
     pub fn wanted(&self, namespace: Option<&String>, gone: bool) -> Wanted {
         Wanted {
             filter: self.filter.clone(),

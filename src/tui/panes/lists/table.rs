@@ -1,6 +1,7 @@
-//! The rows of the custom resources: which ones, in which order, and what they make of their children. Follows the
-//! state by what has changed, so that one event costs one row, whatever the number of rows. What looks at every row
-//! at each letter typed lies in one place, for at 100,000 rows each pointer followed costs a frame.
+//! The rows of the custom resources: which ones, in which order, and what they make of their children.
+//! Follows the state by what has changed, so that one event costs one row, whatever the number of rows. What
+//! looks at every row at each letter typed lies in one place, for at 100,000 rows each pointer followed costs
+//! a frame.
 
 use super::filter::{Filter, Subject};
 use opdev_event::PrinterColumn;
@@ -14,8 +15,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// How many rows are made out of objects and children at each refresh before somebody asks for them, so that an order
-/// by status, or the list of faults, finds them made.
+/// How many rows are made out of objects and children at each refresh before somebody asks for them, so that
+/// an order by status, or the list of faults, finds them made.
 const AHEAD: usize = 500;
 
 /// A column to sort by.
@@ -40,7 +41,7 @@ pub struct Sort {
     pub down: bool,
 }
 
-/// Which rows, in which order.
+/// The rows that are shown, and their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub(crate) filter: String,
@@ -107,7 +108,7 @@ pub enum Touched {
 }
 
 impl Touched {
-    /// Whether a custom resource is among them.
+    /// Returns true if a custom resource is among them.
     pub fn has(&self, key: Option<&Arc<ObjectKey>>) -> bool {
         match (self, key) {
             (Touched::All, _) => true,
@@ -152,7 +153,7 @@ pub struct Table {
     wanted: Wanted,
     filter: Filter,
     at: Option<Changes>,
-    /// Whether the shown rows are other ones since the refresh before.
+    /// True if the shown rows are other ones since the refresh before.
     pub(crate) fresh: bool,
     /// How many rows were made out of objects and children.
     made: usize,

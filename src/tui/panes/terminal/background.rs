@@ -1,5 +1,5 @@
-//! The terminal's background, asked for with OSC 11. The answer comes in among the keys, at once, late or never: it is
-//! taken out of them, so that no part of it does what a key does.
+//! The terminal's background, asked for with OSC 11. The answer comes in among the keys, at once, late or
+//! never: it is taken out of them, so that no part of it does what a key does.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const LATEST: Duration = Duration::from_secs(3);
 const LONGEST: usize = 40;
 const BEGIN: &str = "11;rgb";
 
-/// What became of an event.
+/// The outcome for an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     /// These events are for whoever takes events.
@@ -89,7 +89,7 @@ fn is(key: &KeyEvent, c: char, with: KeyModifiers) -> bool {
     key.code == KeyCode::Char(c) && key.modifiers == with
 }
 
-/// Whether `11;rgb:1e1e/1e1e/2e2e` is light.
+/// Returns true if `11;rgb:1e1e/1e1e/2e2e` is light.
 fn is_light(answer: &str) -> Option<bool> {
     let (_, channels) = answer.strip_prefix(BEGIN)?.split_once(':')?;
     let channel = |text: &str| {

@@ -1,4 +1,5 @@
-//! The clipboard inside of tmux. With its defaults tmux takes no clipboard from programs (OSC 52), but from its own command.
+//! The clipboard inside of tmux. With its defaults tmux takes no clipboard from programs (OSC 52), but from
+//! its own command.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -9,7 +10,8 @@ use std::time::Duration;
 /// How long tmux may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Gives a text to tmux, which passes it on to its terminal. Says whether tmux has taken it; false where there is no tmux.
+/// Gives a text to tmux, which passes it on to its terminal. Says whether tmux has taken it; false where
+/// there is no tmux.
 pub fn to_tmux(text: &str) -> bool {
     let inside = std::env::var_os("TMUX").is_some_and(|socket| !socket.is_empty());
     inside && taken("tmux", text)

@@ -1,5 +1,5 @@
-//! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys and
-//! signals are the editor's until it ends.
+//! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys
+//! and signals are the editor's until it ends.
 
 use opdev_event::ProgramRun;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ enum Until {
     Echo(Instant),
 }
 
-/// Whether an interrupt that is looked at now was an editor's.
+/// Returns true if an interrupt that is looked at now was an editor's.
 pub fn interrupt_is_the_editors() -> bool {
     match &*EDITORS.lock().unwrap_or_else(PoisonError::into_inner) {
         Until::Past => false,
@@ -42,8 +42,8 @@ fn set(until: Until) {
     ENDED.notify_all();
 }
 
-/// Waits until no editor has the terminal, but not for long: opdev has been asked to end, and what the editor writes down as
-/// it ends is to be kept.
+/// Waits until no editor has the terminal, but not for long: opdev has been asked to end, and what the editor
+/// writes down as it ends is to be kept.
 pub fn wait_for_the_end() {
     let editors = EDITORS.lock().unwrap_or_else(PoisonError::into_inner);
     let _ended = ENDED.wait_timeout_while(editors, LAST_WORDS, |until| matches!(until, Until::Open));
@@ -62,7 +62,8 @@ fn program(editor: &str) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
-/// The editor as it waits until its user closes the file: those with a window of their own return at once without a flag.
+/// The editor as it waits until its user closes the file: those with a window of their own return at once
+/// without a flag.
 fn waiting(editor: &str) -> String {
     let flags: &[&str] = match program(editor) {
         "code" | "code-insiders" | "codium" | "cursor" | "windsurf" | "subl" | "atom" | "zed" | "mate"
@@ -78,8 +79,8 @@ fn waiting(editor: &str) -> String {
     }
 }
 
-/// What has the shell become the editor, where it is one command: a signal to the one is for the other, too, and both end at
-/// the same time.
+/// What has the shell become the editor, where it is one command: a signal to the one is for the other, too,
+/// and both end at the same time.
 fn in_place(editor: &str) -> &'static str {
     let sets_variables = editor.split_whitespace().next().is_some_and(|word| word.contains('='));
     if sets_variables || editor.contains([';', '&', '|', '(', '\n']) { "" } else { "exec " }
@@ -117,7 +118,7 @@ const IN_FRONT: &str = "trap : INT; waits=$1; shift; \"$@\"; code=$?; if [ $code
 pub struct Editor {
     /// What it is, in words.
     name: String,
-    /// Whether what it says with its end is the user's to hear.
+    /// True if what it says with its end is the user's to hear.
     is_editor: bool,
     pid: u32,
     ended: oneshot::Receiver<io::Result<ExitStatus>>,
@@ -143,7 +144,8 @@ impl Editor {
         Self::lend_to(command, name, true)
     }
 
-    /// Starts a program, in a folder. After a failure, or where it is to, it waits for enter before opdev comes back.
+    /// Starts a program, in a folder. After a failure, or where it is to, it waits for enter before opdev
+    /// comes back.
     pub fn program(program: &ProgramRun, folder: &Path) -> io::Result<Editor> {
         let waits = if program.pause { "1" } else { "0" };
         let mut command = Command::new("/bin/sh");

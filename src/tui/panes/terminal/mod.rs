@@ -1,6 +1,6 @@
 //! The terminal as a resource: taken once, given back once, whatever happens: quit, error, panic, signal.
-//! Panics of other threads do not touch the screen: they are kept and told when it is down. The panic hook that was
-//! there before is called for every panic, and must not print for threads other than the main one.
+//! Panics of other threads do not touch the screen: they are kept and told when it is down. The panic hook
+//! that was there before is called for every panic, and must not print for threads other than the main one.
 
 pub mod background;
 pub mod clipboard;
@@ -21,14 +21,14 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Whether the screen is up; whoever sets it to false gives the terminal back.
+/// True if the screen is up; whoever sets it to false gives the terminal back.
 static UP: AtomicBool = AtomicBool::new(false);
-/// Whether the terminal reports the mouse to us.
+/// True if the terminal reports the mouse to us.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 static SCREEN: Mutex<Option<TerminalOwner>> = Mutex::new(None);
 
-/// Who draws, and what happened elsewhere meanwhile.
+/// The owner of the terminal, and what happened elsewhere meanwhile.
 struct TerminalOwner {
     thread: ThreadId,
     panics: Vec<String>,
@@ -76,8 +76,8 @@ impl Guard {
         screen().as_ref().and_then(|screen| screen.panics.last().cloned())
     }
 
-    /// Gives the terminal back and asks for this job to be stopped: all of it, as the shell expects; `cargo run` is a
-    /// part of it, too.
+    /// Gives the terminal back and asks for this job to be stopped: all of it, as the shell expects; `cargo
+    /// run` is a part of it, too.
     pub fn stop_job(&self) -> anyhow::Result<()> {
         down();
         rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
@@ -122,8 +122,9 @@ fn up() -> io::Result<()> {
     entered
 }
 
-/// Gives the terminal back at once, for a process that is about to exit without dropping anything. A terminal that takes
-/// nothing in, as behind a network that is gone, gets its line mode back and is left after a moment.
+/// Gives the terminal back at once, for a process that is about to exit without dropping anything. A terminal
+/// that takes nothing in, as behind a network that is gone, gets its line mode back and is left after a
+/// moment.
 pub fn restore() {
     if !UP.load(Ordering::SeqCst) {
         return;
@@ -178,7 +179,8 @@ fn install_hook() {
     });
 }
 
-/// Keeps the panic of a thread that does not draw. The main thread's ends the process: nothing to keep it for.
+/// Keeps the panic of a thread that does not draw. The main thread's ends the process: nothing to keep it
+/// for.
 fn keep(screen: Option<&mut TerminalOwner>, info: &PanicHookInfo<'_>) -> bool {
     let here = thread::current();
     let Some(screen) = screen.filter(|screen| screen.thread != here.id() && here.name() != Some("main"))

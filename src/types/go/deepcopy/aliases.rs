@@ -1,5 +1,5 @@
-//! Names of imports in a generated file: each package is named after the last part of its path, and after more of it
-//! where that name is taken. Never decides which packages are needed.
+//! Names of imports in a generated file: each package is named after the last part of its path, and after
+//! more of it where that name is taken. Never decides which packages are needed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The copy methods of one type, line by line as controller-gen writes them. Knows which statement copies which type;
-//! what a type is, `model` knows.
+//! The copy methods of one type, line by line as controller-gen writes them. Knows which statement copies
+//! which type; what a type is, `model` knows.
 
 use super::aliases::Aliases;
 use super::model::{DEPTH, Member, Model, Type};
@@ -72,7 +72,8 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         Copier { model, package, file, aliases, problems, lines, at: 0, open, own_fields: false }
     }
 
-    /// Whether a type needs methods: a struct, or a name for something that an assignment does not copy.
+    /// Returns true if a type needs methods: a struct, or a name for something that an assignment does not
+    /// copy.
     pub(super) fn needs_methods(&mut self, decl: &TypeDecl) -> bool {
         if decl.alias || !decl.name.starts_with(char::is_uppercase) {
             return false;
@@ -96,7 +97,8 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         Type::Named(TypeId { package: self.package.path.clone(), name: decl.name.clone() })
     }
 
-    /// The methods of a type that were not written by hand, each ending with a line break, an empty line between.
+    /// The methods of a type that were not written by hand, each ending with a line break, an empty line
+    /// between.
     pub(super) fn methods(mut self, decl: &TypeDecl, object: bool) -> String {
         self.at = decl.at;
         self.own_fields = matches!(decl.ty.kind, TypeKind::Struct(_));
@@ -377,7 +379,7 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         }
     }
 
-    /// Whether the generated `DeepCopy` of a type gives a pointer.
+    /// Returns true if the generated `DeepCopy` of a type gives a pointer.
     fn gives_pointer(&mut self, ty: &Type) -> bool {
         match ty {
             Type::Pointer(inner) => self.gives_pointer(&inner.clone()),
@@ -451,7 +453,7 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
     }
 }
 
-/// Whether values share what they refer to after an assignment, interfaces aside.
+/// Returns true if values share what they refer to after an assignment, interfaces aside.
 fn is_reference(ty: &Type) -> bool {
     matches!(ty, Type::Slice(_) | Type::Map(..) | Type::Pointer(_))
 }

@@ -1,5 +1,5 @@
-//! The header of a generated Go file, laid out as gofmt does: comments as they are, without space at the ends of lines,
-//! one empty line where there are several.
+//! The header of a generated Go file, laid out as gofmt does: comments as they are, without space at the ends
+//! of lines, one empty line where there are several.
 
 use std::fmt;
 
@@ -73,7 +73,8 @@ pub(super) fn formatted(text: &str) -> Result<String, HeaderError> {
     Ok(out)
 }
 
-/// One comment: the indentation that all its lines share is taken away as gofmt does, and space at the ends of lines.
+/// One comment: the indentation that all its lines share is taken away as gofmt does, and space at the ends
+/// of lines.
 fn laid_out(comment: &str) -> String {
     let lines: Vec<&str> = comment.split('\n').collect();
     let [first, inner @ .., last] = lines.as_slice() else { return comment.trim_end().to_owned() };

@@ -1,5 +1,6 @@
-//! Go types as its type checker sees them, as far as copying needs it: names with what lies under them, aliases apart
-//! from named types, copy methods that were written by hand. Resolved on demand; never writes code.
+//! Go types as its type checker sees them, as far as copying needs it: names with what lies under them,
+//! aliases apart from named types, copy methods that were written by hand. Resolved on demand; never writes
+//! code.
 
 use crate::go::imports::Missing;
 use crate::go::names::{self, BASIC};
@@ -240,7 +241,7 @@ impl<'m, 'a> Model<'m, 'a> {
         if without { ByHand::default() } else { package.copies(&id.name) }
     }
 
-    /// Whether an assignment copies all of a value.
+    /// Returns true if an assignment copies all of a value.
     pub(super) fn is_shallow(&mut self, ty: &Type) -> bool {
         self.shallow(ty, 0)
     }

@@ -1,4 +1,5 @@
-//! Golden cases of `tests/golden/types/deepcopy`: own Go files, and what the real controller-gen made of them.
+//! Golden cases of `tests/golden/types/deepcopy`: own Go files, and what the real controller-gen made of
+//! them.
 
 #![allow(clippy::disallowed_methods)]
 

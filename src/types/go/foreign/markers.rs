@@ -1,12 +1,12 @@
-//! What markers of built-in Go types say and OpenAPI does not show, or shows where no marker says it. Tested against the
-//! source of every type that the facts know.
+//! Facts that markers of built-in Go types state and OpenAPI does not show, or shows where no marker says it.
+//! Tested against the source of every type that the facts know.
 
 use super::super::schema::Schema;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Fields that have a default in OpenAPI alone: of a value that is never missing, or of a constant that controller-gen does
-/// not look up.
+/// Fields that have a default in OpenAPI alone: of a value that is never missing, or of a constant that
+/// controller-gen does not look up.
 const WITHOUT_DEFAULT: [(&str, &str); 17] = [
     ("AzureDiskVolumeSource", "cachingMode"),
     ("AzureDiskVolumeSource", "kind"),

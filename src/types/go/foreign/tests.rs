@@ -1,5 +1,6 @@
-//! Built-in types without source have the schemas and descriptions that their source gives: all types of k8s.io/api and
-//! of apimachinery's meta/v1, where the module cache of this machine has the release that the facts are of.
+//! Built-in types without source have the schemas and descriptions that their source gives: all types of
+//! k8s.io/api and of apimachinery's meta/v1, where the module cache of this machine has the release that the
+//! facts are of.
 
 #![allow(clippy::disallowed_methods)]
 

@@ -1,5 +1,6 @@
-//! Arguments of markers: strings, numbers, lists in two spellings, maps, and values whose type is guessed. Follows
-//! controller-tools' reading to the letter, its oddities included, since CRDs in the field are written by it.
+//! Arguments of markers: strings, numbers, lists in two spellings, maps, and values whose type is guessed.
+//! Follows controller-tools' reading to the letter, its oddities included, since CRDs in the field are
+//! written by it.
 
 use super::scanner::{Scanner, Token, unquote};
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! Every marker that is known, where it may stand, what its arguments are and since when: the ones of CRDs, of
-//! RBAC and of webhooks with their arguments, those of other generators by name only. Applies nothing.
+//! Every marker that is known, where it may stand, what its arguments are and since when: the ones of CRDs,
+//! of RBAC and of webhooks with their arguments, those of other generators by name only. Applies nothing.
 
 use super::argument::Kind;
 use crate::go::profile::Level;

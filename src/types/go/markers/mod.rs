@@ -1,5 +1,5 @@
-//! Markers: comments such as `+kubebuilder:validation:Minimum=0`. Reads one, says what it is and what its arguments
-//! are, and what is odd about those that nobody knows. Applies none of them.
+//! Markers: comments such as `+kubebuilder:validation:Minimum=0`. Reads one, says what it is and what its
+//! arguments are, and what is odd about those that nobody knows. Applies none of them.
 
 mod argument;
 mod inventory;
@@ -51,7 +51,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What became of a marker.
+/// The outcome for a marker.
 #[derive(Debug)]
 pub(crate) enum Reading {
     Known(Marker),
@@ -78,7 +78,7 @@ fn lookup(text: &str, target: Target) -> Option<(&'static str, Definition)> {
     })
 }
 
-/// Whether a marker can describe a package and cannot describe a type.
+/// Returns true if a marker can describe a package and cannot describe a type.
 pub(crate) fn only_of_package(text: &str) -> bool {
     lookup(text, Target::Type).is_none() && lookup(text, Target::Package).is_some()
 }
@@ -102,14 +102,15 @@ pub(crate) fn read(text: &str, at: usize, target: Target, profile: &Profile) -> 
     }
 }
 
-/// Limits whose argument is the whole rest of the line since v0.23, so that declarative validation may share it.
+/// Limits whose argument is the whole rest of the line since v0.23, so that declarative validation may share
+/// it.
 const LIMITS: [(&str, argument::Kind); 3] = [
     ("maximum", argument::Kind::Number),
     ("minimum", argument::Kind::Number),
     ("maxItems", argument::Kind::Int),
 ];
 
-/// Whether a marker such as `k8s:maximum`, `Maximum` or `items:Maximum` sets this limit.
+/// Returns true if a marker such as `k8s:maximum`, `Maximum` or `items:Maximum` sets this limit.
 fn is_limit(marker: &str, limit: &str) -> bool {
     marker.rsplit(':').next().is_some_and(|name| name.eq_ignore_ascii_case(limit))
 }

@@ -1,5 +1,5 @@
-//! The tokens of marker arguments, cut as Go's `text/scanner` cuts them: identifiers, numbers, strings, raw strings
-//! and single characters. Never fails; what is wrong is kept with its byte.
+//! The tokens of marker arguments, cut as Go's `text/scanner` cuts them: identifiers, numbers, strings, raw
+//! strings and single characters. Never fails; what is wrong is kept with its byte.
 
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl<'t> Scanner<'t> {
         self.start
     }
 
-    /// Where the last token ends; its start once space behind it was read, which is where bare strings lose their
-    /// last word.
+    /// Where the last token ends; its start once space behind it was read, which is where bare strings lose
+    /// their last word.
     pub(crate) fn end(&self) -> usize {
         self.end.unwrap_or(self.start)
     }

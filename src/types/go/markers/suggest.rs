@@ -1,13 +1,13 @@
-//! What to say of a marker that has no effect: unknown, misspelt, too new for the pinned release, or standing where
-//! it describes nothing. controller-gen passes over all of them in silence.
+//! Words about a marker that has no effect: unknown, misspelt, too new for the pinned release, or standing
+//! where it describes nothing. controller-gen passes over all of them in silence.
 
 use super::inventory::{DECLARATIVE, Target, all};
 use super::{lookup, split};
 use crate::go::profile::Profile;
 use opdev_object::spelling::distance;
 
-/// What is odd and what to do, for a marker that was not understood on such a target; `None` where it is none of
-/// our business.
+/// What is odd and what to do, for a marker that was not understood on such a target; `None` where it is none
+/// of our business.
 pub(crate) fn unknown(text: &str, target: Target, profile: &Profile) -> Option<(String, String)> {
     let (short, full, _, _) = split(text);
     for other in [Target::Field, Target::Type, Target::Package] {

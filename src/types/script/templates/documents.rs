@@ -1,5 +1,5 @@
-//! From rendered text to `Desired`: each document is a child, unless its kind or an annotation says otherwise. Every
-//! fault is placed in the author's template, not in the text that it rendered.
+//! From rendered text to `Desired`: each document is a child, unless its kind or an annotation says
+//! otherwise. Every fault is placed in the author's template, not in the text that it rendered.
 
 use super::Output;
 use crate::answer_checks;
@@ -9,8 +9,8 @@ use opdev_object::yaml::{self, Node};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 
-/// The annotation that makes a document a change of an object that somebody else created: `true`, or `own` to become
-/// its owner as well; `create` makes the object where there is none.
+/// The annotation that makes a document a change of an object that somebody else created: `true`, or `own` to
+/// become its owner as well; `create` makes the object where there is none.
 const PATCH: &str = "opdev.dev/patch";
 /// apiVersion that kinds such as `Status` may have.
 const OWN: &str = "opdev.dev/v1";

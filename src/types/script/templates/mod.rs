@@ -1,6 +1,6 @@
-//! Reconcilers as Go templates: a folder of templates that are rendered with the observed objects in scope, on the
-//! chart engine. Documents are children; `kind: Status`, `Conditions`, `Events` and `Release` say the rest
-//! (`documents`). Missing keys are errors, clock and chance are those of the pass (`surroundings`).
+//! Reconcilers as Go templates: a folder of templates that are rendered with the observed objects in scope,
+//! on the chart engine. Documents are children; `kind: Status`, `Conditions`, `Events` and `Release` say the
+//! rest (`documents`). Missing keys are errors, clock and chance are those of the reconcile (`surroundings`).
 
 mod documents;
 mod surroundings;

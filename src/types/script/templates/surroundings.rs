@@ -1,5 +1,6 @@
-//! What templates can reach: the observed objects in scope, the functions beside Helm's, and the host behind `lookup`
-//! and `select`. Clock and chance come from the pass, so that the same input renders the same text.
+//! The surroundings of templates: the observed objects in scope, the functions beside Helm's, and the host
+//! behind
+//! `lookup` and `select`. Clock and chance come from the reconcile, so that the same input renders the same text.
 
 use super::short_names;
 use crate::answer_checks::Wrong;
@@ -31,7 +32,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function::of_environment("collect", Signature::with_parameters(&[Ty::Any, Ty::Str])),
 ];
 
-/// One pass as templates see it.
+/// One reconcile as templates see it.
 pub(super) struct Surroundings<'h> {
     host: &'h dyn Host,
     namespace: Option<String>,

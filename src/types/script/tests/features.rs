@@ -1,4 +1,4 @@
-//! What scripts can say and reach, function by function.
+//! The features of scripts, function by function.
 
 use super::{Fake, files, load, observed, parent, place, pod, run};
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};

@@ -1,4 +1,5 @@
-//! Scripts that do not end, grow, fall deep or talk nonsense: each ends with a place, and the next call is fine.
+//! Scripts that do not end, grow, fall deep or talk nonsense: each ends with a place, and the next call is
+//! fine.
 
 use super::{Fake, PODSET, load, observed, parent, place, quick, run};
 use crate::contract::Limits;
