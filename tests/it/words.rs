@@ -2,6 +2,7 @@
 //! sentences of README and pages are. `tests/reference/words/measure.py` prints the same figures with the worst sentences.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -137,7 +138,7 @@ fn prose_gets_better() {
         let found = sentences(&fs::read_to_string(page).unwrap());
         let long = found.iter().filter(|words| **words > 25).count();
         let name = page.strip_prefix(root()).unwrap().display();
-        lines.push_str(&format!("{name}: sentences over 25 words\t{long}\n"));
+        let _ = writeln!(lines, "{name}: sentences over 25 words\t{long}");
     }
     let golden = root().join("tests/golden/prose.tsv");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
