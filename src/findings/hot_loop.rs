@@ -458,7 +458,7 @@ mod tests {
         assert_eq!((stopped.found.reconciles, stopped.found.within), (8, Duration::from_millis(350)));
         assert_eq!(
             stopped.found.to_string(),
-            "a fight over fields, 8 passes in 0.3 s; Deployment web .spec.replicas is 5 by hpa, then 3 by the reconciler"
+            "a fight over fields, 8 reconciles in 0.3 s; Deployment web .spec.replicas is 5 by hpa, then 3 by the reconciler"
         );
     }
 

@@ -1,8 +1,6 @@
 //! Inputs from the terminal, and commands to the world outside the view.
 
-use super::dialog::Switching;
-use super::view::ViewState;
-use opdev_event::{ProgramRun, ProjectTask, Request, RequestId, SessionRequest, Task, ViewRequest};
+use opdev_event::{ProgramRun, Request, RequestId};
 use opdev_panes::keys::chord::Key;
 use std::path::PathBuf;
 
@@ -59,32 +57,4 @@ pub enum Command {
     Suspend,
     /// Leave now.
     Leave,
-}
-
-/// Asks the inner loop for something.
-pub(super) fn ask(view: &mut ViewState, request: impl Into<Request>) -> Vec<Command> {
-    let request = request.into();
-    let id = view.requests.number();
-    // Whoever leaves does so once.
-    if let Request::Session(SessionRequest::Leave { .. }) = request {
-        view.leaving = true;
-        view.layers.clear();
-    }
-    if let Request::Session(SessionRequest::Switch { to, .. }) = &request {
-        view.layers.clear();
-        view.open(Switching { id, to: to.clone() });
-    }
-    if !matches!(
-        request,
-        Request::View(ViewRequest::ListPaths { .. } | ViewRequest::Remember { .. })
-            | Request::Task(Task::Cancel { .. })
-    ) {
-        view.requests.last = Some(request.clone());
-    }
-    match request {
-        Request::Task(Task::Project(ProjectTask::Run { program })) if program.in_front => {
-            vec![Command::Run(program)]
-        }
-        request => vec![Command::Request(id, request)],
-    }
 }

@@ -3,11 +3,12 @@
 use super::act;
 use super::act::mouse;
 use super::act::programs;
-use super::command::{Command, Input, ask};
+use super::command::{Command, Input};
 use super::dialog::Answer;
 use super::keys::keymap::Found;
 use super::layer::Layer;
 use super::view::ViewState;
+use crate::act::ask::ask;
 use crossterm::event::KeyCode;
 use opdev_event::Place;
 use opdev_panes::keys::action::Do;

@@ -132,7 +132,7 @@ fn packages_have_at_most_eight_thousand_lines() {
         ("src/helm", 8_300),
         ("src/helm/template", 13_100),
         ("src/types", 14_400),
-        ("src/tui", 10_900),
+        ("src/tui", 10_950),
     ];
     let mut wrong = Vec::new();
     for folder in members() {
@@ -158,7 +158,7 @@ fn folders_have_at_most_twenty_five_entries() {
         ("src/controlplane", 36),
         ("src/controlplane/controllers", 42),
         ("src/controlplane/registry", 38),
-        ("src/object", 27),
+        ("src/object", 28),
         ("src/object/cel", 39),
         ("src/helm/template", 34),
         ("src/types/go", 30),

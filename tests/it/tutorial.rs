@@ -197,7 +197,7 @@ async fn the_podset_tutorial_runs_as_it_is_printed_and_its_mistakes_are_named() 
     tutorial.scale(1).await;
     tutorial.pass("the reconcile of the change", mark, |pass| is_scaled(pass, 1)).await;
     let left = tutorial.found(mark, FindingKind::SurplusLeft).await;
-    assert!(left.contains("where .spec.replicas asks for 1; the pass removed none"), "{left}");
+    assert!(left.contains("where .spec.replicas asks for 1; the reconcile removed none"), "{left}");
     let before = tutorial.names().await;
     assert!(before.len() >= 5, "{before:?}");
 

@@ -423,7 +423,7 @@ fn children_that_are_too_many_and_are_left_are_told_once() {
     };
     let all = [("a", "11"), ("b", "12"), ("c", "13")];
     assert_eq!(reconcile(set("20", 3, 3), "fits", &all, false), []);
-    let told = "3 Pods of its own are there (.status.availableReplicas) where .spec.replicas asks for 1; the pass removed none \
+    let told = "3 Pods of its own are there (.status.availableReplicas) where .spec.replicas asks for 1; the reconcile removed none \
                 and asks for no other reconcile";
     assert_eq!(
         reconcile(set("21", 1, 3), "left", &all, false),

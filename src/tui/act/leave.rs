@@ -1,6 +1,7 @@
 //! Leaving: what a cluster that lives on asks first, and the two keys that end opdev.
 
-use crate::command::{Command, ask};
+use crate::act::ask::ask;
+use crate::command::Command;
 use crate::dialog::Leave;
 use crate::view::ViewState;
 use opdev_event::{Asker, SessionRequest};

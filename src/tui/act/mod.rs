@@ -1,6 +1,7 @@
 //! Actions that ask for something: when they are possible, and what they ask for or open. Pure. The rows of
 //! `keys/registry.rs` name these functions.
 
+pub(crate) mod ask;
 pub(crate) mod change_view;
 pub(crate) mod leave;
 pub(crate) mod mark;
@@ -12,9 +13,10 @@ pub(crate) mod programs;
 pub(crate) mod reconciles;
 pub(crate) mod writable;
 
-use super::command::{Command, ask};
+use super::command::Command;
 use super::dialog::{Confirm, Delete, HeldDialog, Scale, TrustDialog, Unlock};
 use super::view::ViewState;
+use crate::act::ask::ask;
 use crate::act::writable::{connected, writes};
 use opdev_event::{ClusterTask, DraftTask, ProjectTask, Request};
 use opdev_object::meta::ObjectKey;

@@ -1,6 +1,7 @@
 //! Moving the borders between panes, by key or by mouse. Where they stand is remembered for the next start.
 
-use crate::command::{Command, ask};
+use crate::act::ask::ask;
+use crate::command::Command;
 use crate::view::ViewState;
 use opdev_event::{Borders, ViewRequest};
 use opdev_panes::disabled::NotNow;

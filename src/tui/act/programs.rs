@@ -3,7 +3,8 @@
 //! the others.
 
 use super::writable::{connected, writes};
-use crate::command::{Command, ask};
+use crate::act::ask::ask;
+use crate::command::Command;
 use crate::dialog::Confirm;
 use crate::view::ViewState;
 use opdev_event::{ProgramRun, ProjectTask, Request, shell};

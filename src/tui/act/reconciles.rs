@@ -3,7 +3,8 @@
 
 use super::living;
 use super::writable::{connected, writes};
-use crate::command::{Command, ask};
+use crate::act::ask::ask;
+use crate::command::Command;
 use crate::dialog::Confirm;
 use crate::view::ViewState;
 use opdev_event::{Fault, FaultRule, OperatorTask, PauseScope, Request, Task, TraceLevel};

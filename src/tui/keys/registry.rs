@@ -3,9 +3,10 @@
 
 use super::keymap::Keymap;
 use super::row::{Row, asks, shows, views};
+use crate::act::ask::ask;
 use crate::act::writable::{is_connected, may_write};
 use crate::act::{self, change_view, leave, moves, open_file, programs, reconciles};
-use crate::command::{Command, ask};
+use crate::command::Command;
 use crate::dialog::{
     Copy, FilterLine, FindingsList, Help, Memory, New, Notices, Samples, SearchLine, Tasks, Undo,
 };
