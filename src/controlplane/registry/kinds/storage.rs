@@ -81,6 +81,16 @@ pub(super) static ALL: &[Strategy] = &[
         ..Strategy::COMMON
     },
     Strategy {
+        id: "storagemigration.k8s.io/storageversionmigrations",
+        rules: CONDITIONAL,
+        printer: Some(Printer::new(cluster::MIGRATION, cluster::migration)),
+        initial_status: |_| Some(json!({})),
+        validate: |_, object, _, causes| storage::migration(&object["spec"]["resource"], causes),
+        unchanging: &["spec"],
+        validate_change: storage::migration_update,
+        ..Strategy::COMMON
+    },
+    Strategy {
         id: "storage.k8s.io/csinodes",
         rules: CONDITIONAL,
         validate_change: unchanging::csi_node,

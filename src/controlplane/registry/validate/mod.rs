@@ -2,6 +2,7 @@
 //! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
 
 pub(super) mod batch;
+pub(super) mod certificates;
 mod checks;
 mod container;
 mod job_policies;
