@@ -139,7 +139,8 @@ impl Facts {
     /// All built-in resources, in discovery order.
     pub fn resources(&self) -> &[ResourceFact] {
         self.resources.get_or_init(|| {
-            serde_json::from_slice(&inflate(self.resources_packed)).expect("embedded resources are valid JSON")
+            serde_json::from_slice(&inflate(self.resources_packed))
+                .expect("embedded resources are valid JSON")
         })
     }
 
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn all_definitions_convert_and_all_references_resolve() {
         let all = facts().raw_definitions();
-        assert_eq!(all.len(), 578);
+        assert_eq!(all.len(), 618);
         fn refs<'a>(value: &'a Value, out: &mut Vec<&'a str>) {
             match value {
                 Value::Object(map) => {
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn every_resource_that_can_be_written_has_a_schema() {
         let resources = facts().resources();
-        assert_eq!(resources.len(), 68);
+        assert_eq!(resources.len(), 72);
         for resource in resources {
             let gvk = resource.gvk();
             assert!(facts().schema(&gvk).is_some(), "{gvk} has no schema");

@@ -88,8 +88,7 @@ pub(crate) fn undecoded(how: &str, why: &str) -> Status {
 
 /// Reads YAML, of which JSON is a part.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Value, Status> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| undecoded("", &error.to_string()))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| undecoded("", &error.to_string()))?;
     opdev_object::yaml::from_str(text)
         .map_err(|error| Status::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
         .and_then(not_too_deep)

@@ -113,7 +113,8 @@ mod tests {
         let [new, old, older] = &MINORS;
         assert_eq!((new.minor, old.minor, older.minor), ("1.37", "1.36", "1.35"));
         let bundles = Gvk::new("certificates.k8s.io", "v1", "ClusterTrustBundle");
-        let has = |facts: &Facts, resource: &str| facts.resources().iter().any(|one| one.resource == resource);
+        let has =
+            |facts: &Facts, resource: &str| facts.resources().iter().any(|one| one.resource == resource);
         assert!(has(new, "clustertrustbundles") && !has(old, "clustertrustbundles"));
         assert!(has(old, "mutatingadmissionpolicies") && !has(older, "mutatingadmissionpolicies"));
         let kinds = |facts: &'static Facts| &facts.definitions().by_kind;

@@ -97,7 +97,9 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(cluster::TAINT_RULE, cluster::taint_rule)),
         initial_status: |_| Some(json!({})),
         set_transition_time: set_taint_time,
-        validate: |_, object, old, causes| scaling::taint_rule(&object["spec"], old.map(|old| &old["spec"]), causes),
+        validate: |_, object, old, causes| {
+            scaling::taint_rule(&object["spec"], old.map(|old| &old["spec"]), causes)
+        },
         ..Strategy::COMMON
     },
     Strategy { id: "resource.k8s.io/resourceclaims", unchanging: &["spec"], ..Strategy::COMMON },

@@ -9,6 +9,7 @@ use crate::registry::validate::{storage, unchanging};
 use crate::resource::quantity::nano;
 use crate::resource::{MetadataChecks, ResourceRules, metadata};
 use crate::table::{Printer, cluster};
+use crate::version::since;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -93,6 +94,7 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "storage.k8s.io/csinodes",
         rules: CONDITIONAL,
+        initial_status: |_| since(37).then(|| json!({})),
         validate_change: unchanging::csi_node,
         ..Strategy::COMMON
     },
@@ -133,6 +135,9 @@ fn csi_driver(spec: &mut Value) {
     put(spec, "volumeLifecycleModes", json!(["Persistent"]));
     for field in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
         put(spec, field, false);
+    }
+    if since(37) {
+        put(spec, "preventPodSchedulingIfMissing", false);
     }
 }
 

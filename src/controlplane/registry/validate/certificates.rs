@@ -153,15 +153,16 @@ pub(in crate::registry) fn pod_request(spec: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid("spec.unverifiedUserAnnotations", &json!(key), &why));
         }
     }
-    for of in ["pod", "serviceAccount", "node"] {
-        let (name, uid) = (format!("{of}Name"), format!("{of}UID"));
+    for (name, uid) in
+        [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")]
+    {
         let text = |field: &str| json!(spec[field].as_str().unwrap_or_default());
-        for why in names::subdomain(text(&name).as_str().unwrap_or_default()) {
-            causes.push(Cause::invalid(format!("spec.{name}"), &text(&name), &why));
+        for why in names::subdomain(text(name).as_str().unwrap_or_default()) {
+            causes.push(Cause::invalid(format!("spec.{name}"), &text(name), &why));
         }
         let field = format!("spec.{uid}");
-        match text(&uid).as_str().unwrap_or_default().len() {
-            0 => causes.push(Cause::invalid(field, &text(&uid), "must not be empty")),
+        match text(uid).as_str().unwrap_or_default().len() {
+            0 => causes.push(Cause::invalid(field, &text(uid), "must not be empty")),
             1..=128 => {}
             _ => causes.push(Cause::too_long(field, 128)),
         }

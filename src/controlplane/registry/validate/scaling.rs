@@ -37,7 +37,8 @@ pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid("spec.minReplicas", &spec["minReplicas"], &detail));
     }
     if most == 0 {
-        causes.push(Cause::required("spec.maxReplicas", "must be set and greater than 0"));
+        let detail = if since(37) { "" } else { "must be set and greater than 0" };
+        causes.push(Cause::required("spec.maxReplicas", detail));
     } else if most < 0 {
         causes.push(Cause::invalid("spec.maxReplicas", &json!(most), "must be greater than or equal to 1"));
     }

@@ -172,7 +172,8 @@ pub(in crate::registry) fn claim_update(object: &Value, current: &Value, causes:
 pub(in crate::registry) fn migration(of: &Value, causes: &mut Vec<Cause>) {
     const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
     let (plural, group) = (&of["resource"], &of["group"]);
-    let begins_with_letter = plural.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_lowercase()));
+    let begins_with_letter =
+        plural.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_lowercase()));
     if absent(plural) {
         causes.push(Cause::required("spec.resource.resource", "resource is required to be set"));
     } else if !begins_with_letter || !names::label(plural.as_str().unwrap_or_default()).is_empty() {

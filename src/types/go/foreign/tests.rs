@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The release of the Go modules that the facts are of.
-const RELEASE: &str = "v0.36.0";
+const RELEASE: &str = "v0.37.0";
 
 /// A project in memory; what it imports lies in the module cache, or nowhere.
 struct Project {
