@@ -127,8 +127,8 @@ fn the_drawing_is_cargos_graph() {
 #[test]
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
-        ("src/controlplane", 44_800),
-        ("src/object", 22_600),
+        ("src/controlplane", 45_300),
+        ("src/object", 22_750),
         ("src/helm", 21_200),
         ("src/types", 18_700),
         ("src/tui", 10_200),

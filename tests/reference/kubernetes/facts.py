@@ -188,7 +188,7 @@ def home(kubectl, kubeconfig, src):
     write(assets / "schemas.tsv.gz", "".join(lines(definitions(server))))
     write(assets / "resources.json.gz", text(resources(server)))
     write(src / "controlplane" / "assets" / "rbac.json.gz", text(roles(server)))
-    facts = src / "object" / "facts.rs"
+    facts = src / "object" / "facts" / "mod.rs"
     facts.write_text(re.sub(r'(KUBERNETES_MINOR: &str = )"[0-9.]+"', rf'\1"{minor}"', facts.read_text()))
     known.pop(minor, None)
     for one, (rows, listed) in known.items():
@@ -196,7 +196,7 @@ def home(kubectl, kubeconfig, src):
 
 
 def home_minor(src):
-    return re.search(r'KUBERNETES_MINOR: &str = "([0-9.]+)"', (src / "object" / "facts.rs").read_text())[1]
+    return re.search(r'KUBERNETES_MINOR: &str = "([0-9.]+)"', (src / "object" / "facts" / "mod.rs").read_text())[1]
 
 
 def older_minors(src):

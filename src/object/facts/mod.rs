@@ -25,8 +25,8 @@ pub const SHOWN_FROM_ONE: [(&str, &str); 2] = [
     ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
 ];
 
-static SCHEMAS: &[u8] = include_bytes!("assets/schemas.tsv.gz");
-static RESOURCES: &[u8] = include_bytes!("assets/resources.json.gz");
+static SCHEMAS: &[u8] = include_bytes!("../assets/schemas.tsv.gz");
+static RESOURCES: &[u8] = include_bytes!("../assets/resources.json.gz");
 
 /// One built-in resource, as discovery describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
