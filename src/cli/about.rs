@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use clap::Command;
 use clap_complete::Shell;
+use opdev_object::facts::minors;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,15 +44,17 @@ pub(super) fn version(args: &VersionArgs) -> Result<()> {
     let commit = option_env!("OPDEV_COMMIT").filter(|commit| !commit.is_empty());
     let kubernetes = opdev_controlplane::git_version();
     let kubernetes = kubernetes.split('+').next().unwrap_or_default();
+    let older = minors::known().into_iter().filter(|known| *known != minors::minor()).collect::<Vec<_>>();
     let system = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
     let [helm3, helm4] = HELM;
     let text = match args.output.as_str() {
         "json" => json!({"opdev": version, "commit": commit, "kubernetes": kubernetes,
-            "helm": {"3": helm3, "4": helm4}, "platform": system})
+            "kubernetesOlder": older, "helm": {"3": helm3, "4": helm4}, "platform": system})
         .to_string(),
         _ => format!(
-            "opdev {version}{}\nkubernetes {kubernetes}\nhelm {helm3}, or {helm4} with --helm-compat 4\n{system}",
-            commit.map_or_else(String::new, |commit| format!(" ({commit})"))
+            "opdev {version}{}\nkubernetes {kubernetes}, or {} with --kubernetes\nhelm {helm3}, or {helm4} with --helm-compat 4\n{system}",
+            commit.map_or_else(String::new, |commit| format!(" ({commit})")),
+            older.join(", "),
         ),
     };
     print(format!("{text}\n").as_bytes())

@@ -83,6 +83,8 @@ pub(super) struct CiArgs {
     /// collection, namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = super::serve::Which::All)]
     controllers: super::serve::Which,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more. Without a name it is
     /// the project's own
     #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
@@ -340,6 +342,7 @@ fn tell(out: &mut impl std::io::Write, text: &str) -> Result<()> {
 
 fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiInput> {
     let project = Project::discover(args.project.as_deref(), here)?;
+    args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
     let trust = Trust::of(&project.root, Store::of_user());
     let unanswered = trust.unanswered(&trust::wanted(&project))?;
     if !unanswered.is_empty() {

@@ -13,6 +13,7 @@ pub mod envtest;
 mod explain;
 mod far;
 mod image;
+mod kubernetes;
 mod logging;
 mod operate;
 mod pages;

@@ -29,6 +29,8 @@ pub(super) struct PlanArgs {
     /// of what it keeps
     #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
     embedded: bool,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// Use this context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -107,6 +109,7 @@ pub(super) fn run(args: PlanArgs) -> Result<ExitCode> {
 fn input(args: PlanArgs) -> Result<PlanInput> {
     let from = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &from)?;
+    args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
     let trust = Trust::of(&project.root, Store::of_user());
     let unanswered = trust.unanswered(&trust::wanted(&project))?;
     if !unanswered.is_empty() {

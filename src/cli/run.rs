@@ -50,6 +50,8 @@ pub(super) struct RunArgs {
     /// where their ServiceAccount is not there; only with the embedded control plane
     #[arg(long)]
     strict_pods: bool,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the
     /// embedded control plane, impersonated elsewhere. Without a name it is the project's own
     #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
@@ -248,7 +250,9 @@ fn project(args: &RunArgs, from: &Path) -> Result<Project> {
     // A project whose settings are broken is one: making another would hide the fault.
     let none = found.as_ref().is_err_and(anyhow::Error::is::<NoProject>);
     let asks = none && args.project.is_none() && args.output() == Output::Panes;
-    if asks && begin::offer(from)? { Project::discover(None, from) } else { found }
+    let project = if asks && begin::offer(from)? { Project::discover(None, from) } else { found }?;
+    args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
+    Ok(project)
 }
 
 /// What the user allows the project. Where nobody can be asked, all that it wants must be trusted already.

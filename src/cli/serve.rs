@@ -37,6 +37,8 @@ pub struct ServeArgs {
     /// FailedMount), instead of running without them; one whose ServiceAccount is not there is refused
     #[arg(long)]
     strict_pods: bool,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// Keep objects, keys and the address in this folder, so that they are there at the next start and the kubeconfig
     /// stays valid; without it everything is gone at the end
     #[arg(long, value_name = "DIR")]
@@ -92,6 +94,7 @@ pub fn run(args: &ServeArgs) -> ExitCode {
 }
 
 fn serve(args: &ServeArgs) -> Result<()> {
+    args.kubernetes.choose(None)?;
     if args.fidelity {
         return tell(&differences(args.rbac));
     }

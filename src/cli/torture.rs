@@ -52,6 +52,8 @@ pub(super) struct TortureArgs {
     /// Begin no other plan after so long, such as 60s
     #[arg(long, value_name = "DURATION", value_parser = super::arguments::duration)]
     time: Option<Duration>,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// How many runs at once; default: one for each core, and one where the operator is a program
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
@@ -236,6 +238,7 @@ async fn one(input: &TortureInput, file: &Path) -> Result<u8> {
 
 fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result<TortureInput> {
     let project = Project::discover(args.project.as_deref(), here)?;
+    args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
     let trust = Trust::of(&project.root, Store::of_user());
     let unanswered = trust.unanswered(&trust::wanted(&project))?;
     if !unanswered.is_empty() {

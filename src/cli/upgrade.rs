@@ -49,6 +49,8 @@ pub(super) struct UpgradeArgs {
     /// How long the operator may take to settle each time
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::arguments::duration)]
     timeout: Duration,
+    #[command(flatten)]
+    kubernetes: super::kubernetes::KubernetesArgs,
     /// How many variants run at once; default: one for each core
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
@@ -133,6 +135,7 @@ fn rehearse(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<ExitCode
 fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &here)?;
+    args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
     let trust = Trust::of(&project.root, Store::of_user());
     let command = super::trust::command(&project.root);
     let reader = Reader::of_operators(&project.root, trust, command, args.trust);

@@ -1,11 +1,16 @@
 //! The Kubernetes version of this server, and the name by which it says so.
 
-/// The Kubernetes minor whose schemas and texts this server has.
-pub(crate) const MINOR: &str = "36";
+use opdev_object::facts::minors;
+pub(crate) use opdev_object::facts::minors::since;
 
-/// `v1.36.0+opdev-0.1.0`: a semantic version whose build part names this program.
+/// The second part of the Kubernetes version: `37` of 1.37.
+pub(crate) fn minor() -> u32 {
+    minors::number_of(minors::minor())
+}
+
+/// `v1.37.0+opdev-0.1.0`: a semantic version whose build part names this program.
 pub fn git_version() -> String {
-    format!("v1.{MINOR}.0+opdev-{}", env!("CARGO_PKG_VERSION"))
+    format!("v{}.0+opdev-{}", minors::minor(), env!("CARGO_PKG_VERSION"))
 }
 
 /// The processor of this machine as Go names it.

@@ -42,6 +42,8 @@ pub struct Settings {
     pub reload: Reload,
     /// How much history is kept in memory, such as `64Mi`.
     pub history: Option<String>,
+    /// The version of Kubernetes that the embedded control plane is, such as `1.36`.
+    pub kubernetes: Option<String>,
     /// True if the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
     /// What of the findings is not told.
@@ -192,7 +194,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "charts",
     "watches",
     "types",
@@ -205,6 +207,7 @@ const KEYS: [&str; 19] = [
     "onExit",
     "reload",
     "history",
+    "kubernetes",
     "strictPods",
     "findings",
     "operator",

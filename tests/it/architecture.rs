@@ -127,12 +127,12 @@ fn the_drawing_is_cargos_graph() {
 #[test]
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
-        ("src/controlplane", 44_800),
-        ("src/object", 15_200),
-        ("src/helm", 8_300),
-        ("src/helm/template", 13_100),
-        ("src/types", 14_400),
-        ("src/tui", 10_950),
+        ("src/controlplane", 45_600),
+        ("src/object", 15_600),
+        ("src/helm", 8_400),
+        ("src/helm/template", 13_200),
+        ("src/types", 14_500),
+        ("src/tui", 11_000),
     ];
     let mut wrong = Vec::new();
     for folder in members() {

@@ -4,6 +4,7 @@
 use super::flags::Flags;
 use anyhow::{Context, Result, bail};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Serving};
+use opdev_object::facts::minors;
 use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +15,8 @@ use std::time::Duration;
 const LAST_WAIT: Duration = Duration::from_millis(500);
 /// The variable that switches controllers on.
 pub(super) const CONTROLLERS: &str = "OPDEV_ENVTEST_CONTROLLERS";
+/// The variable that names another Kubernetes.
+const KUBERNETES: &str = "OPDEV_ENVTEST_KUBERNETES";
 
 /// The flags that are heeded.
 const HEEDED: [&str; 7] = [
@@ -49,6 +52,7 @@ Environment:
   OPDEV_ENVTEST_CONTROLLERS   none: nothing but the API server acts, as under envtest (default)
                               cluster: garbage collection, deletion of namespaces, service accounts
                               all: workloads too, with simulated nodes and pods
+  OPDEV_ENVTEST_KUBERNETES    which Kubernetes it is, such as 1.36 (default: the newest that opdev has)
 ";
 
 pub(super) fn run<S>(arguments: Vec<String>, stop: impl FnOnce() -> Result<S>) -> Result<()>
@@ -56,6 +60,9 @@ where
     S: Future<Output = &'static str>,
 {
     let flags = Flags::parse(arguments);
+    if let Some(named) = std::env::var(KUBERNETES).ok().filter(|named| !named.is_empty()) {
+        minors::choose(&named).context(KUBERNETES)?;
+    }
     if flags.has("help") || flags.has("h") || flags.has("version") {
         let version = format!("Kubernetes {}\n", opdev_controlplane::git_version());
         let text = if flags.has("version") { &version } else { HELP };

@@ -11,7 +11,7 @@ pub(crate) struct Group {
     pub(crate) versions: Vec<(String, Vec<Arc<Resource>>)>,
 }
 
-const BUILT_IN: [&str; 21] = [
+const BUILT_IN: [&str; 22] = [
     "",
     "apiregistration.k8s.io",
     "apps",
@@ -33,6 +33,7 @@ const BUILT_IN: [&str; 21] = [
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
 ];
 
 /// Sorts served resources into groups and versions.

@@ -3,6 +3,7 @@
 use super::strict::Noticing;
 use crate::error::Status;
 use crate::protobuf;
+use crate::version::since;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use opdev_object::depth::{MAX_LEVELS, levels};
@@ -79,10 +80,15 @@ pub(crate) fn applied(bytes: &[u8]) -> Result<Read, Status> {
     Ok(Read { value: yaml(bytes)?, twice: !is_once })
 }
 
+/// A configuration that cannot be read. From 1.37 on the real server does not say YAML: it may be CBOR there, too.
+pub(crate) fn undecoded(how: &str, why: &str) -> Status {
+    let what = if since(37) { "patch" } else { "YAML" };
+    Status::bad_request(format!("error {how}decoding {what}: {why}"))
+}
+
 /// Reads YAML, of which JSON is a part.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Value, Status> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| undecoded("", &error.to_string()))?;
     opdev_object::yaml::from_str(text)
         .map_err(|error| Status::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
         .and_then(not_too_deep)

@@ -146,7 +146,7 @@ impl Call<'_> {
         let stored = if kind == Kind::Apply {
             let applied = body::yaml(self.body)?;
             if !applied.is_object() {
-                return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
+                return Err(body::undecoded("", "the configuration is no object"));
             }
             kind::of_applied_scale(&applied)?;
             self.check_identity(&applied)?;
@@ -170,15 +170,13 @@ impl Call<'_> {
             let twice = of_yaml(self.body);
             if ctx.validation == FieldValidation::Strict && !twice.is_empty() {
                 let why = yaml_errors(&twice);
-                return Err(Status::bad_request(format!(
-                    "error strict decoding YAML: error converting YAML to JSON: {why}"
-                )));
+                return Err(body::undecoded("strict ", &format!("error converting YAML to JSON: {why}")));
             }
             twice.into_iter().for_each(|text| ctx.warn(text));
         }
         let (resource, key) = (self.resource().clone(), self.key());
         if !applied.is_object() {
-            return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
+            return Err(body::undecoded("", "the configuration is no object"));
         }
         kind::of_applied(&resource, &applied)?;
         let force = self.query.flag("force") == Some(true);

@@ -6,6 +6,7 @@ use super::Registry;
 use crate::error::Cause;
 use crate::resource::metadata;
 use crate::storage::Key;
+use opdev_object::facts::facts;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 const OF_DEFINITIONS: (i64, i64) = (1000, 100);
 
 /// Group, version, priority of the group, priority of the version. The group of APIServices itself has none.
-const BUILT_IN: [(&str, &str, i64, i64); 21] = [
+const BUILT_IN: [(&str, &str, i64, i64); 22] = [
     ("", "v1", 18_000, 1),
     ("admissionregistration.k8s.io", "v1", 16_700, 15),
     ("apiextensions.k8s.io", "v1", 16_700, 15),
@@ -35,9 +36,10 @@ const BUILT_IN: [(&str, &str, i64, i64); 21] = [
     ("node.k8s.io", "v1", 16_300, 15),
     ("policy", "v1", 17_100, 15),
     ("rbac.authorization.k8s.io", "v1", 17_000, 15),
-    ("resource.k8s.io", "v1", 15_900, 15),
+    ("resource.k8s.io", "v1", 16_200, 21),
     ("scheduling.k8s.io", "v1", 16_600, 15),
     ("storage.k8s.io", "v1", 16_800, 15),
+    ("storagemigration.k8s.io", "v1", 15_800, 15),
 ];
 
 /// One group and version, which this server answers.
@@ -51,8 +53,10 @@ fn local(group: &str, version: &str, (group_priority, version_priority): (i64, i
 
 /// Those of the built-in groups, with their resource.
 pub(super) fn built_in() -> impl Iterator<Item = (&'static str, Value)> {
+    let served = |group: &str| facts().resources().iter().any(|one| one.group == group);
     BUILT_IN
         .iter()
+        .filter(move |(group, ..)| served(group))
         .map(|(group, version, priority, own)| (ID, local(group, version, (*priority, *own), "onstart")))
 }
 

@@ -172,7 +172,7 @@ mod tests {
         let first = Registry::boot(clock(1_000_000_000)).unwrap();
         let second = Registry::boot(clock(2_000_000_000)).unwrap();
         let ((objects, uids), (others, other_uids)) = (roles(&first), roles(&second));
-        assert_eq!(objects.len(), 133);
+        assert_eq!(objects.len(), 141);
         assert_eq!(objects, others);
         assert!(uids.iter().all(|uid| !uid.is_empty() && !other_uids.contains(uid)));
         let admin = second.get("rbac.authorization.k8s.io/clusterroles", None, "cluster-admin").unwrap();

@@ -1,7 +1,8 @@
 //! The built-in resources: what discovery tells comes from the facts, everything else from the strategy of the kind.
 
 use super::{kinds, strategy};
-use crate::resource::{DerivedFields, Resource, Subresource, resource_id};
+use crate::resource::{DerivedFields, Resource, ResourceRules, Subresource, resource_id};
+use crate::version::since;
 use opdev_object::facts::{ResourceFact, facts};
 
 /// All built-in resources.
@@ -27,11 +28,17 @@ fn resource(fact: &ResourceFact) -> Resource {
         subresources: fact.subresources.iter().map(subresource).collect(),
         table: strategy.table.unwrap_or(&id).into(),
         storage_api_version: storage,
-        rules: strategy.rules,
+        rules: of_minor(&id, strategy.rules),
         strategy,
         custom: None,
         known: DerivedFields::default(),
     }
+}
+
+/// A kind that came to count its changes in a newer minor than that of this process.
+fn of_minor(id: &str, mut rules: ResourceRules) -> ResourceRules {
+    rules.generation &= id != "autoscaling/horizontalpodautoscalers" || since(37);
+    rules
 }
 
 fn subresource(fact: &opdev_object::facts::SubresourceFact) -> Subresource {

@@ -136,6 +136,7 @@ impl Registry {
             if ctx.emptied_labels {
                 validate::print_emptied_labels(&mut causes);
             }
+            let causes = validate::settle(resource, causes);
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
         warnings::warn(ctx, resource, &object, None);

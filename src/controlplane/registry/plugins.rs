@@ -273,16 +273,37 @@ impl Registry {
             return Ok(());
         }
         let signer = old["spec"]["signerName"].as_str().unwrap_or_default();
+        if self.may_for_signer(ctx, verb, signer) {
+            return Ok(());
+        }
+        let why = format!("user not permitted to {verb} requests with signerName {signer:?}");
+        Err(forbidden(resource, object, &why))
+    }
+
+    /// Who writes the trust bundle of a signer may attest for it.
+    pub(super) fn check_attester(
+        &self,
+        ctx: &Context,
+        resource: &Resource,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), Status> {
+        let signer = object["spec"]["signerName"].as_str().unwrap_or_default();
+        let same = old.is_some_and(|old| old["spec"] == object["spec"]);
+        if signer.is_empty() || same || self.may_for_signer(ctx, "attest", signer) {
+            return Ok(());
+        }
+        Err(forbidden(resource, object, &format!("user not permitted to attest for signerName {signer:?}")))
+    }
+
+    /// Whether somebody may do this for a signer, or for all signers of its domain.
+    fn may_for_signer(&self, ctx: &Context, verb: &str, signer: &str) -> bool {
         let all = signer.split_once('/').map(|(domain, _)| format!("{domain}/*"));
         let may = |name: &str| {
             let wanted = Attributes::on(verb, "certificates.k8s.io", "signers", "", name);
             self.allows_all(&ctx.user) || self.authorize(&ctx.user, &wanted).is_ok()
         };
-        if may(signer) || all.is_some_and(|all| may(&all)) {
-            return Ok(());
-        }
-        let why = format!("user not permitted to {verb} requests with signerName {signer:?}");
-        Err(forbidden(resource, object, &why))
+        may(signer) || all.is_some_and(|all| may(&all))
     }
 }
 

@@ -101,6 +101,7 @@ impl Registry {
             if ctx.emptied_labels {
                 validate::print_emptied_labels(&mut causes);
             }
+            let causes = validate::settle(resource, causes);
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
         }
         if matches!(part, Part::Main | Part::Scale) {

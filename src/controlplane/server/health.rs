@@ -1,7 +1,7 @@
 //! `/healthz`, `/livez`, `/readyz` and `/version`: what anybody may read without being known.
 
 use crate::body::{Body, full};
-use crate::version::{MINOR, architecture, git_version};
+use crate::version::{architecture, git_version, minor};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
@@ -78,11 +78,11 @@ pub(crate) fn health(path: &str, query: &str, state: State) -> Option<Response<B
 pub(crate) fn version() -> Value {
     json!({
         "major": "1",
-        "minor": MINOR,
+        "minor": minor().to_string(),
         "emulationMajor": "1",
-        "emulationMinor": "36",
+        "emulationMinor": minor().to_string(),
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
+        "minCompatibilityMinor": (minor() - 1).to_string(),
         "gitVersion": git_version(),
         "gitCommit": "",
         "gitTreeState": "",
@@ -144,6 +144,6 @@ mod tests {
 
     #[test]
     fn the_version_says_who_it_is() {
-        assert!(version()["gitVersion"].as_str().unwrap().starts_with("v1.36.0+opdev-"));
+        assert!(version()["gitVersion"].as_str().unwrap().starts_with("v1.37.0+opdev-"));
     }
 }

@@ -301,6 +301,44 @@ pub(crate) fn signing_request(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
+pub(crate) const TRUST_BUNDLE: &[&str] = &["Name", "SignerName"];
+
+pub(crate) fn trust_bundle(row: Row<'_>) -> Vec<Value> {
+    vec![row.name(), row.text_or("/spec/signerName", "<none>").into()]
+}
+
+pub(crate) const POD_CERTIFICATE: &[&str] =
+    &["Name", "PodName", "ServiceAccountName", "NodeName", "SignerName", "State"];
+
+pub(crate) fn pod_certificate(row: Row<'_>) -> Vec<Value> {
+    let kinds = row.list("/status/conditions").iter().filter_map(|one| one["type"].as_str());
+    let state = kinds.filter(|kind| matches!(*kind, "Issued" | "Denied" | "Failed")).last();
+    let texts = ["/spec/podName", "/spec/serviceAccountName", "/spec/nodeName", "/spec/signerName"];
+    let mut cells = vec![row.name()];
+    cells.extend(texts.map(|pointer| row.text(pointer).into()));
+    cells.push(state.unwrap_or("Pending").into());
+    cells
+}
+
+pub(crate) const TAINT_RULE: &[&str] = &["Name", "Key", "Value", "Effect", "TimeAdded", "Age"];
+
+pub(crate) fn taint_rule(row: Row<'_>) -> Vec<Value> {
+    let taint = |field: &str| row.text(&format!("/spec/taint/{field}")).into();
+    let added = row.since("/spec/taint/timeAdded").into();
+    vec![row.name(), taint("key"), taint("value"), taint("effect"), added, row.age()]
+}
+
+pub(crate) const MIGRATION: &[&str] = &["Name", "Resource", "Status"];
+
+pub(crate) fn migration(row: Row<'_>) -> Vec<Value> {
+    let (group, plural) = (row.text("/spec/resource/group"), row.text("/spec/resource/resource"));
+    let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+    let true_ones = row.list("/status/conditions").iter().filter(|one| one["status"] == "True");
+    let kinds = true_ones.filter_map(|one| one["type"].as_str());
+    let state = kinds.filter(|kind| matches!(*kind, "Running" | "Failed" | "Succeeded")).last();
+    vec![row.name(), resource.into(), state.unwrap_or("Unknown").into()]
+}
+
 pub(crate) const RESOURCE_QUOTA: &[&str] = &["Name", "Request", "Limit", "Age"];
 
 pub(crate) fn resource_quota(row: Row<'_>) -> Vec<Value> {

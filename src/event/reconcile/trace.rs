@@ -69,6 +69,9 @@ pub struct CachedRead {
     /// How long.
     #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
+    /// How long it had waited before, until the cache had what the program wrote itself.
+    #[serde(default, with = "millis", rename = "waitedMs", skip_serializing_if = "Duration::is_zero")]
+    pub waited: Duration,
     /// Why nothing was found, such as `NotFound`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,

@@ -32,6 +32,8 @@ pub enum Record {
     End(End),
     /// The cache answered a read.
     Read(CacheRead),
+    /// A read waits until the cache has what the program wrote itself.
+    Waiting(CacheRead),
     /// A reconcile handed an Event to its recorder.
     Recorded(RecordedEvent),
     /// A line of the structured log.
@@ -87,6 +89,14 @@ pub struct Hello {
 }
 
 impl Hello {
+    /// Returns true if reads of its managers can wait until the cache has what the program wrote: since
+    /// controller-runtime 0.25.
+    pub fn reads_can_wait(&self) -> bool {
+        let mut parts = self.controller_runtime.trim_start_matches('v').split('.');
+        let number = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
+        (number(parts.next()), number(parts.next())) >= (Some(0), Some(25))
+    }
+
     /// The text in the place of a rung where the program is in Python, which has no build.
     pub const KOPF: &str = "kopf";
 }
@@ -252,6 +262,8 @@ pub struct CacheRead {
     pub id: String,
     /// Nanoseconds it took.
     pub took: i64,
+    /// Nanoseconds that it had waited before, until the cache had what the program wrote itself.
+    pub waited: i64,
     /// `get` or `list`.
     pub verb: String,
     /// The object that was read; of a list without name and resourceVersion.

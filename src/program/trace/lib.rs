@@ -17,6 +17,7 @@ pub(crate) mod reads;
 pub(crate) mod reconcile;
 mod recorded;
 pub(crate) mod surplus_left;
+mod waiting;
 mod wire;
 
 #[cfg(test)]
@@ -27,7 +28,7 @@ use evidence::Beside;
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::sink::ReconcileNumbers;
-use opdev_event::{Event, Level, LogLine, Notice, Reconcile, mask};
+use opdev_event::{Event, Level, LogLine, Reconcile, mask};
 use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use opdev_findings::facts::record::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
 use opdev_findings::facts::record_fields::time;
@@ -40,6 +41,7 @@ use recorded::Recorders;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use waiting::notice;
 use wire::{Wire, place_of};
 
 /// Reconciles that have ended and may still get a late call.
@@ -165,6 +167,10 @@ impl Attribution {
                 }
                 Vec::new()
             }
+            Record::Waiting(read) => {
+                let of = self.open.get(&read.id).map(|open| &open.object);
+                vec![waiting::told(traced.at, of, &read)]
+            }
             Record::Recorded(event) => match self.recorders.told(event) {
                 Some((id, call)) => self.confirm(&id, &call),
                 None => Vec::new(),
@@ -197,6 +203,7 @@ impl Attribution {
                 "only the operator that opdev starts should write to this socket",
             )],
             Record::Hello(hello) => {
+                self.memory.reads_can_wait(&hello);
                 self.printed.connected(traced.process, hello.pid);
                 Vec::new()
             }
@@ -594,9 +601,4 @@ fn namespace_of(path: &str) -> Option<String> {
     let mut parts = path.split('/');
     parts.by_ref().find(|part| *part == "namespaces")?;
     parts.next().map(str::to_owned)
-}
-
-fn notice(at: Timestamp, message: &str, hint: &str) -> Event {
-    let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
-    Event::Noticed(Notice { at, level: Level::Warn, message, hint, object: None })
 }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use opdev_event::reconcile::object_change::last_writer;
 use opdev_event::{FindingKind, ReadFinding, Reconcile};
 use opdev_findings::facts::observed::ObservedCall;
-use opdev_findings::facts::record::{CacheRead, End};
+use opdev_findings::facts::record::{CacheRead, End, Hello};
 use opdev_findings::facts::record_fields::{reference, time};
 use opdev_findings::facts::versions::{Versions, older};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, resource_version};
@@ -34,6 +34,15 @@ pub(crate) struct Memory {
     streaks: HashMap<(String, ObjectKey), Streak>,
     fields: HashMap<(ObjectKey, String), VecDeque<FieldWrite>>,
     surplus: surplus_left::Told,
+    /// The version of controller-runtime, where its reads can wait for the own writes.
+    can_wait: Option<String>,
+}
+
+impl Memory {
+    /// A process says which controller-runtime it has.
+    pub(crate) fn reads_can_wait(&mut self, hello: &Hello) {
+        self.can_wait = hello.reads_can_wait().then(|| hello.controller_runtime.clone());
+    }
 }
 
 /// The last thing that the process wrote to an object.
@@ -150,19 +159,21 @@ fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
     } else {
         return None;
     };
-    Some(stale(what, object, last.reconcile))
+    Some(stale(what, object, last.reconcile, memory))
 }
 
-fn stale(message: String, object: ObjectRef, reconcile: u64) -> ReadFinding {
-    ReadFinding {
-        kind: FindingKind::StaleRead,
-        message,
-        hint: "a cache is behind for a moment: do not count on it right after a write; use fixed names for children, \
-               or wait for the event of the own write"
-            .to_owned(),
-        object,
-        reconcile: Some(reconcile),
+fn stale(message: String, object: ObjectRef, reconcile: u64, memory: &Memory) -> ReadFinding {
+    let mut hint =
+        "a cache is behind for a moment: do not count on it right after a write; use fixed names for \
+                    children, or wait for the event of the own write"
+            .to_owned();
+    if let Some(version) = &memory.can_wait {
+        hint.push_str(&format!(
+            "; reads of controller-runtime {version} do that where the manager's options set \
+             Client.Cache.EnableReadYourWritesConsistency"
+        ));
     }
+    ReadFinding { kind: FindingKind::StaleRead, message, hint, object, reconcile: Some(reconcile) }
 }
 
 /// Objects that the process has made or changed, and that a list lacks or has in an older version.
@@ -213,7 +224,7 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
         name: first.name.clone(),
         uid: None,
     };
-    Some(stale(message, object, newest))
+    Some(stale(message, object, newest, memory))
 }
 
 /// Returns true if an object has the labels of a selector that only asks for equal ones; others are not

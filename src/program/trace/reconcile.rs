@@ -275,6 +275,7 @@ impl Open {
             selector: selectors.join(" "),
             start: between(self.at, time(read.t)),
             took: Duration::from_nanos(u64::try_from(read.took).unwrap_or_default()),
+            waited: Duration::from_nanos(u64::try_from(read.waited).unwrap_or_default()),
             problem: read.error.clone(),
         }
     }

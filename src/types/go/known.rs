@@ -108,7 +108,7 @@ pub(crate) fn standard(package: &str, name: &str) -> Option<Schema> {
     })
 }
 
-/// Strings with a name of their own in Kubernetes 1.36, which the schema facts do not know as types.
+/// Strings with a name of their own in Kubernetes 1.37, which the schema facts do not know as types.
 const NAMED_STRINGS: &[(&str, &str)] = &[
     (
         "k8s.io/api/core/v1",

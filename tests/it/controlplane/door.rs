@@ -64,7 +64,7 @@ async fn every_answer_carries_an_audit_id() {
     assert_ne!(one.header("audit-id"), two.header("audit-id"));
     let own = get(&plane, "/version", &[("audit-id", "mine")]).await;
     assert_eq!(own.header("audit-id"), "mine");
-    assert!(own.json()["gitVersion"].as_str().unwrap().starts_with("v1.36."));
+    assert!(own.json()["gitVersion"].as_str().unwrap().starts_with("v1.37."));
     plane.stop().await;
 }
 

@@ -47,7 +47,7 @@ async fn version_resources_and_explain() {
     let cluster = Cluster::start().await;
     let version = cluster.kubectl("version -o json").await;
     let version: Value = serde_json::from_str(&version).unwrap();
-    assert!(version["serverVersion"]["gitVersion"].as_str().unwrap().starts_with("v1.36.0+opdev"));
+    assert!(version["serverVersion"]["gitVersion"].as_str().unwrap().starts_with("v1.37.0+opdev"));
 
     assert_eq!(cluster.kubectl("auth can-i delete nodes").await, "yes\n");
     assert!(cluster.kubectl("auth whoami").await.contains("kubernetes-admin"));

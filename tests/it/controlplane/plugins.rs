@@ -273,7 +273,7 @@ async fn fields_that_stand_twice_are_told_as_the_real_server_tells_them() {
     let applied = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: 1\n  a: 2\n";
     let (code, _, answer) =
         send("PATCH", &format!("{one}&fieldManager=f"), "application/apply-patch+yaml", applied).await;
-    let said = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"a\" already \
+    let said = "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"a\" already \
                 set in map";
     assert_eq!((code, message(&answer)), (400, said));
 }

@@ -135,3 +135,31 @@ async fn webhook_servers_find_a_certificate_and_their_service_a_port() {
     assert_eq!(ends(&mut child).await, 0);
     assert_eq!(std::fs::read_dir(&certs).unwrap().count(), 0);
 }
+
+/// Another minor has its version, its groups and its answers.
+#[tokio::test]
+async fn an_older_minor_is_served_as_it_was() {
+    for (minor, has_bundles, fewest) in [("1.37", true, 0), ("1.36", false, 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = serve(folder.path(), &["--kubernetes", minor, "--controllers", "none"]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
+        let text = std::fs::read_to_string(folder.path().join(".opdev/kubeconfig")).unwrap();
+        let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(config, &options);
+        let client = kube::Client::try_from(config.await.unwrap()).unwrap();
+        let version = client.apiserver_version().await.unwrap();
+        assert!(version.git_version.starts_with(&format!("v{minor}.0+opdev")), "{}", version.git_version);
+        let kinds = client.list_api_group_resources("certificates.k8s.io/v1").await.unwrap().resources;
+        assert_eq!(kinds.iter().any(|kind| kind.name == "clustertrustbundles"), has_bundles, "{minor}");
+        let scaler = serde_json::json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "a"}, "spec": {"minReplicas": -1, "maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}});
+        let request = http::Request::post("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers");
+        let request = request.header("content-type", "application/json");
+        let request = request.body(scaler.to_string().into_bytes()).unwrap();
+        let refused = client.request::<serde_json::Value>(request).await.unwrap_err().to_string();
+        assert!(refused.contains(&format!("must be greater than or equal to {fewest}")), "{refused}");
+    }
+}

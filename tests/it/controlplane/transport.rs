@@ -37,7 +37,7 @@ async fn certificate_token_and_nobody() {
     assert_eq!(list(client(&text, no_certificate).await).await.unwrap(), 4);
     let nobody = client(&text, |auth| *auth = AuthInfo::default()).await;
     assert_eq!(code(&list(nobody.clone()).await.unwrap_err()), 403);
-    assert_eq!(nobody.apiserver_version().await.unwrap().minor, "36");
+    assert_eq!(nobody.apiserver_version().await.unwrap().minor, "37");
     let stranger = client(&text, |auth| {
         no_certificate(auth);
         auth.token = Some("guess".to_owned().into());

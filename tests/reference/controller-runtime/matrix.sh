@@ -33,10 +33,14 @@ for version; do
   for rung in full passes header none; do
     case $rung in
       none) files= ;;
-      header) files="trace.go" ;;
-      passes) files="trace.go passes.go" ;;
+      header) files="trace.go places.go" ;;
+      passes)
+        files="trace.go places.go passes.go"
+        [ "$minor" -ge 25 ] && files="$files waits.go" ;;
       full)
-        files="trace.go passes.go causes.go"
+        files="trace.go places.go passes.go recorders.go causes.go"
+        case $minor in 23|24) files="$files recorders_new.go" ;; esac
+        [ "$minor" -ge 25 ] && files="$files recorders_annotated.go waits.go"
         if [ "$minor" -le 18 ]; then files="$files queue_untyped.go"; else files="$files queue_typed.go"; fi
         [ "$minor" -ge 20 ] && files="$files queue_priority.go"
         [ "$minor" -ge 21 ] && files="$files informer_options.go" ;;

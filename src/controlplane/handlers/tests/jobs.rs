@@ -137,13 +137,13 @@ async fn a_pod_lets_little_change() {
     assert!(refused(&api, &uri, deadline(json!(50))).await.is_empty());
     let image = |name: &str| json!({"spec": {"containers": [{"name": "c", "image": name}]}});
     let field = "spec.containers[0].image";
-    assert_eq!(refused(&api, &uri, image("")).await, [field, field]);
-    assert_eq!(refused(&api, &uri, image(" i")).await, [field, field]);
+    assert_eq!(refused(&api, &uri, image("")).await, [field]);
+    assert_eq!(refused(&api, &uri, image(" i")).await, [field]);
     assert!(refused(&api, &uri, image("j")).await.is_empty());
     let gate = json!({"spec": {"schedulingGates": [{"name": "a.b/d"}]}});
     assert_eq!(refused(&api, &uri, gate).await, ["spec.schedulingGates[0].name"]);
     let near = json!({"spec": {"tolerations": [{"key": "k", "operator": "Near"}]}});
-    assert_eq!(refused(&api, &uri, near).await.len(), 2);
+    assert_eq!(refused(&api, &uri, near).await.len(), 1);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "autoscaling/horizontalpodautoscalers",
         storage_api_version: Some("autoscaling/v2"),
+        rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(table::scaling::AUTOSCALER, table::scaling::autoscaler)),
         conversion: Some(Conversion { to_served: autoscaler_to_v1, to_stored: autoscaler_to_v2 }),
         set_defaults: |resource, object| autoscaler(&resource.version, object),

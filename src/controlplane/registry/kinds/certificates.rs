@@ -5,6 +5,7 @@ use crate::registry::defaults::sub;
 use crate::registry::part::Part;
 use crate::registry::prepare::take;
 use crate::registry::strategy::{Post, Selectable, Strategy};
+use crate::registry::validate::certificates;
 use crate::resource::{ResourceRules, names};
 use crate::table::{Printer, cluster};
 use serde_json::{Value, json};
@@ -30,6 +31,37 @@ pub(super) static ALL: &[Strategy] = &[
             }
             _ => Ok(()),
         },
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "certificates.k8s.io/clustertrustbundles",
+        // A name is judged with the signer's.
+        rules: ResourceRules {
+            validate_name: |_| Vec::new(),
+            unconditional_update: false,
+            ..ResourceRules::COMMON
+        },
+        printer: Some(Printer::new(cluster::TRUST_BUNDLE, cluster::trust_bundle)),
+        selectable: Selectable::fields(&["spec.signerName"]),
+        validate: |_, object, old, causes| certificates::trust_bundle(object, old, causes),
+        admit: |registry, ctx, (resource, part), object, old| match part {
+            Part::Main => registry.check_attester(ctx, resource, object, old),
+            _ => Ok(()),
+        },
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "certificates.k8s.io/podcertificaterequests",
+        rules: ResourceRules { unconditional_update: false, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::POD_CERTIFICATE, cluster::pod_certificate)),
+        selectable: Selectable::fields(&["spec.signerName", "spec.podName", "spec.nodeName"]),
+        initial_status: |_| Some(json!({})),
+        validate: |_, object, old, causes| {
+            if old.is_none() {
+                certificates::pod_request(&object["spec"], causes);
+            }
+        },
+        unchanging: &["spec"],
         ..Strategy::COMMON
     },
     Strategy { id: "authentication.k8s.io/selfsubjectreviews", ..REVIEW },

@@ -7,13 +7,25 @@ use crate::registry::strategy::Strategy;
 use crate::registry::validate::scaling;
 use crate::resource::{ResourceRules, metadata};
 use crate::table::{Printer, cluster};
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 /// The classes that the cluster itself has, with their values.
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 /// The highest value of anybody else's class.
 const HIGHEST: i64 = 1_000_000_000;
+
+/// A taint says since when it has its effect, unless the request does.
+fn set_taint_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
+    let (since, effect) = ("/spec/taint/timeAdded", "/spec/taint/effect");
+    let moved = current.is_some_and(|current| {
+        current.pointer(effect) != object.pointer(effect) && current.pointer(since) == object.pointer(since)
+    });
+    if moved || object.pointer(since).is_none_or(Value::is_null) {
+        object["spec"]["taint"]["timeAdded"] = Value::from(metadata::seconds(now));
+    }
+}
 
 /// A user's class has a highest value, and the names of the cluster's own are taken.
 fn priority_class(object: &Value, causes: &mut Vec<Cause>) {
@@ -77,6 +89,17 @@ pub(super) static ALL: &[Strategy] = &[
         id: "resource.k8s.io/resourceslices",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         unchanging: &["spec.driver", "spec.nodeName", "spec.pool.name"],
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "resource.k8s.io/devicetaintrules",
+        rules: ResourceRules { generation: true, unconditional_update: false, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::TAINT_RULE, cluster::taint_rule)),
+        initial_status: |_| Some(json!({})),
+        set_transition_time: set_taint_time,
+        validate: |_, object, old, causes| {
+            scaling::taint_rule(&object["spec"], old.map(|old| &old["spec"]), causes)
+        },
         ..Strategy::COMMON
     },
     Strategy { id: "resource.k8s.io/resourceclaims", unchanging: &["spec"], ..Strategy::COMMON },

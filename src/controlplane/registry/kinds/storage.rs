@@ -9,6 +9,7 @@ use crate::registry::validate::{storage, unchanging};
 use crate::resource::quantity::nano;
 use crate::resource::{MetadataChecks, ResourceRules, metadata};
 use crate::table::{Printer, cluster};
+use crate::version::since;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -81,8 +82,19 @@ pub(super) static ALL: &[Strategy] = &[
         ..Strategy::COMMON
     },
     Strategy {
+        id: "storagemigration.k8s.io/storageversionmigrations",
+        rules: CONDITIONAL,
+        printer: Some(Printer::new(cluster::MIGRATION, cluster::migration)),
+        initial_status: |_| Some(json!({})),
+        validate: |_, object, _, causes| storage::migration(&object["spec"]["resource"], causes),
+        unchanging: &["spec"],
+        validate_change: storage::migration_update,
+        ..Strategy::COMMON
+    },
+    Strategy {
         id: "storage.k8s.io/csinodes",
         rules: CONDITIONAL,
+        initial_status: |_| since(37).then(|| json!({})),
         validate_change: unchanging::csi_node,
         ..Strategy::COMMON
     },
@@ -123,6 +135,9 @@ fn csi_driver(spec: &mut Value) {
     put(spec, "volumeLifecycleModes", json!(["Persistent"]));
     for field in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
         put(spec, field, false);
+    }
+    if since(37) {
+        put(spec, "preventPodSchedulingIfMissing", false);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::registry::validate::{immutable, workloads};
 use crate::registry::warnings;
 use crate::resource::{ResourceRules, names};
 use crate::table::{self, Printer};
+use crate::version::since;
 use serde_json::{Value, json};
 
 /// What they have in common.
@@ -141,7 +142,11 @@ fn stateful_set(object: &mut Value) {
     let strategy = sub(spec, "updateStrategy");
     put(strategy, "type", "RollingUpdate");
     if strategy["type"] == "RollingUpdate" {
-        put(sub(strategy, "rollingUpdate"), "partition", 0);
+        let rolling = sub(strategy, "rollingUpdate");
+        put(rolling, "partition", 0);
+        if since(37) {
+            put(rolling, "maxUnavailable", 1);
+        }
     }
     for claim in each(spec, "volumeClaimTemplates") {
         put(claim, "apiVersion", "v1");

@@ -3,8 +3,10 @@
 //! schema.
 
 pub(super) mod batch;
+pub(super) mod certificates;
 mod checks;
 mod container;
+mod declared;
 mod job_policies;
 pub(super) mod networking;
 pub(super) mod pod;
@@ -17,6 +19,7 @@ pub(super) mod webhooks;
 pub(super) mod workloads;
 
 pub(crate) use checks::{absent, immutable, items};
+pub(super) use declared::settle;
 pub(crate) use workloads::print_emptied_labels;
 
 use super::strategy::strategy_of;

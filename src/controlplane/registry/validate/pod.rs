@@ -3,6 +3,7 @@
 use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
 use super::{container, names};
 use crate::error::Cause;
+use crate::version::since;
 use serde_json::{Value, json};
 
 /// What a volume may be.
@@ -146,6 +147,7 @@ fn source(volume: &Value, place: &str, causes: &mut Vec<Cause>) {
         "configMap" => Some("name"),
         "persistentVolumeClaim" => Some("claimName"),
         "csi" => Some("driver"),
+        "image" if since(37) => Some("reference"),
         _ => None,
     };
     if let Some(field) = required.filter(|field| absent(&volume[first][*field])) {

@@ -3,6 +3,7 @@
 use super::checks::{absent, items, named, wrong_struct};
 use super::names;
 use crate::error::Cause;
+use crate::version::since;
 use serde_json::{Value, json};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -13,7 +14,7 @@ pub(in crate::registry) fn role(object: &Value, namespaced: bool, causes: &mut V
         let place = format!("rules[{i}]");
         let has = |field: &str| !items(&rule[field]).is_empty();
         if !has("verbs") {
-            let detail = "verbs must contain at least one value";
+            let detail = if since(37) { "" } else { "verbs must contain at least one value" };
             causes.push(Cause::required(format!("{place}.verbs"), detail));
         }
         if has("nonResourceURLs") {
@@ -97,6 +98,7 @@ pub(in crate::registry) fn binding_update(object: &Value, current: &Value, cause
     let role = &object["roleRef"];
     if *role != current["roleRef"] {
         let fields = [("APIGroup", &role["apiGroup"]), ("Kind", &role["kind"]), ("Name", &role["name"])];
-        causes.push(wrong_struct("roleRef", &fields, "cannot change roleRef"));
+        let detail = if since(37) { "field is immutable" } else { "cannot change roleRef" };
+        causes.push(wrong_struct("roleRef", &fields, detail));
     }
 }

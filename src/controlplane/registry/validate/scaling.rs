@@ -1,10 +1,11 @@
 //! Refusals of autoscalers, disruption budgets and leases.
 
 use super::checks::{
-    absent, amount, at_least_zero, at_most_all, items, named, optional, selector, share, wrong_struct,
+    absent, amount, at_least_zero, at_most_all, items, named, one_of, optional, selector, share, wrong_struct,
 };
 use super::names;
 use crate::error::Cause;
+use crate::version::since;
 use serde_json::{Value, json};
 
 /// Kind, name and version of what is scaled.
@@ -29,12 +30,15 @@ fn target(target: &Value, place: &str, allows_core: bool, causes: &mut Vec<Cause
 /// An autoscaler's spec.
 pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or(0));
-    if least.is_some_and(|least| least < 1) {
-        let detail = "must be greater than or equal to 1";
-        causes.push(Cause::invalid("spec.minReplicas", &spec["minReplicas"], detail));
+    // Down to none since 1.37.
+    let fewest = i64::from(!since(37));
+    if least.is_some_and(|least| least < fewest) {
+        let detail = format!("must be greater than or equal to {fewest}");
+        causes.push(Cause::invalid("spec.minReplicas", &spec["minReplicas"], &detail));
     }
     if most == 0 {
-        causes.push(Cause::required("spec.maxReplicas", "must be set and greater than 0"));
+        let detail = if since(37) { "" } else { "must be set and greater than 0" };
+        causes.push(Cause::required("spec.maxReplicas", detail));
     } else if most < 0 {
         causes.push(Cause::invalid("spec.maxReplicas", &json!(most), "must be greater than or equal to 1"));
     }
@@ -54,6 +58,18 @@ pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
         let detail =
             "must specify at least one Object or External metric to support scaling to zero replicas";
         causes.push(Cause::forbidden("spec.metrics", detail));
+    }
+}
+
+/// A rule that taints devices, which may replace another one.
+pub(in crate::registry) fn taint_rule(spec: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+    let taint = &spec["taint"];
+    named("spec.taint.key", &json!(taint["key"].as_str().unwrap_or_default()), names::qualified_name, causes);
+    if !absent(&taint["value"]) {
+        named("spec.taint.value", &taint["value"], names::label_value, causes);
+    }
+    if old.is_none_or(|old| old["taint"]["effect"] != taint["effect"]) {
+        one_of("spec.taint.effect", &taint["effect"], &["NoExecute", "NoSchedule", "None"], causes);
     }
 }
 

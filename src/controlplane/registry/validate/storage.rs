@@ -167,3 +167,43 @@ pub(in crate::registry) fn claim_update(object: &Value, current: &Value, causes:
     // The real server leaves `spec` out of this path.
     immutable("volumeMode", &object["spec"]["volumeMode"], &current["spec"]["volumeMode"], causes);
 }
+
+/// The resource whose objects are to be stored anew.
+pub(in crate::registry) fn migration(of: &Value, causes: &mut Vec<Cause>) {
+    const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+    let (plural, group) = (&of["resource"], &of["group"]);
+    let begins_with_letter =
+        plural.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_lowercase()));
+    if absent(plural) {
+        causes.push(Cause::required("spec.resource.resource", "resource is required to be set"));
+    } else if !begins_with_letter || !names::label(plural.as_str().unwrap_or_default()).is_empty() {
+        causes.push(Cause::invalid("spec.resource.resource", plural, DNS_1035));
+    }
+    if !absent(group) {
+        named("spec.resource.group", group, names::subdomain, causes);
+    }
+}
+
+/// A migration that has come to its end stays there.
+pub(in crate::registry) fn migration_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    let is = |of: &Value, kind: &str| {
+        let told = |one: &Value| one["type"] == kind && one["status"] == "True";
+        items(&of["status"]["conditions"]).iter().any(told)
+    };
+    let version = |of: &Value| of["status"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+    if !version(current).is_empty() && version(current) != version(object) {
+        let field = "status.resourceVersion";
+        causes.push(Cause::invalid(field, &version(object).into(), "field is immutable"));
+    }
+    let mut refuse = |detail: &str| {
+        causes.push(Cause::invalid("status.conditions", &object["status"]["conditions"], detail));
+    };
+    if is(object, "Succeeded") && is(object, "Failed") {
+        refuse("Both success and failed conditions cannot be true at the same time");
+    }
+    for (kind, name) in [("Succeeded", "Success"), ("Failed", "Failed")] {
+        if is(current, kind) && !is(object, kind) {
+            refuse(&format!("{name} condition cannot be set to false once it is true"));
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 use super::checks::{immutable, items};
 use crate::error::Cause;
+use crate::version::since;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -114,7 +115,10 @@ pub(in crate::registry) fn node(object: &Value, current: &Value, causes: &mut Ve
     let mut once = |field: &str, word: &str, place: &str| {
         let (new, old) = (&object["spec"][field], &current["spec"][field]);
         if !is_empty(old) && old != "" && !same(new, old) {
-            let detail = format!("node updates may not change {word} except from \"\" to valid");
+            let detail = match field {
+                "providerID" if since(37) => "field cannot be modified once set".to_owned(),
+                _ => format!("node updates may not change {word} except from \"\" to valid"),
+            };
             causes.push(Cause::forbidden(place, &detail));
         }
     };

@@ -1,11 +1,12 @@
 //! Refusals of deployments, replica sets, stateful sets and daemon sets.
 
 use super::checks::{
-    absent, at_least_zero, at_most_all, items, named, one_of, selector, selects_all, share, share_value,
-    wrong_struct,
+    absent, at_least_zero, at_most_all, immutable, items, named, one_of, selector, selects_all, share,
+    share_value, wrong_struct,
 };
 use super::{names, pod, storage};
 use crate::error::Cause;
+use crate::version::since;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
@@ -282,7 +283,13 @@ pub(in crate::registry) fn stateful_set_update(object: &Value, current: &Value, 
         }
         spec
     };
-    if frozen(object) != frozen(current) {
+    let (new, old) = (frozen(object), frozen(current));
+    if since(37) {
+        for field in ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"] {
+            let of = |spec: &Map<String, Value>| spec.get(field).cloned().unwrap_or_default();
+            immutable(&format!("spec.{field}"), &of(&new), &of(&old), causes);
+        }
+    } else if new != old {
         let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
                       'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                       'minReadySeconds' are forbidden";

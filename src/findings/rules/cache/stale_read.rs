@@ -16,7 +16,8 @@ pub(crate) static RULE: Rule = Rule {
            older version. Where nothing comes of it, only the page of the reconcile says so.",
     never: "conflicts that the reconciler answers with a requeue.",
     fix: "Do not count on the cache right after a write: use what the write returned, or end the \
-           reconcile and wait for the event.",
+           reconcile and wait for the event. From controller-runtime 0.25 on a read waits for the program's own write \
+           where the manager's options set Client.Cache.EnableReadYourWritesConsistency.",
     storm: false,
     judge: Some(judge),
     absent: None,

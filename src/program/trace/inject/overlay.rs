@@ -159,6 +159,7 @@ struct Added(&'static str, &'static str);
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("trace.go"));
 const PLACES: Added = Added("aa_opdev_places.go", include_str!("places.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("passes.go"));
+const WAITS: Added = Added("aa_opdev_waits.go", include_str!("waits.go"));
 const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("recorders.go"));
 const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
 const RECORDERS_ANNOTATED: Added =
@@ -179,15 +180,19 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
         return files;
     }
     files.push(PASSES);
+    // Clients wait for their own writes since 0.25.
+    if minor >= 25 {
+        files.push(WAITS);
+    }
     if rung == Rung::Passes {
         return files;
     }
     files.push(RECORDERS);
-    // Recorders of events.k8s.io came with 0.23; their interface has had annotations since 0.25.
-    if minor >= 25 {
-        files.push(RECORDERS_ANNOTATED);
-    } else if minor >= 23 {
-        files.push(RECORDERS_NEW);
+    // Recorders of the newer Events are there since 0.23, and take annotations since 0.25.
+    match minor {
+        ..23 => {}
+        23..25 => files.push(RECORDERS_NEW),
+        25.. => files.push(RECORDERS_ANNOTATED),
     }
     files.push(CAUSES);
     // Queues hold requests since 0.19, know priorities since 0.20; informers take options since 0.21.
@@ -219,6 +224,7 @@ mod tests {
             "trace",
             "places",
             "passes",
+            "waits",
             "recorders",
             "recorders_annotated",
             "causes",
@@ -231,17 +237,15 @@ mod tests {
             left.collect::<Vec<_>>()
         };
         assert_eq!(names("v0.25.0", Rung::Full), all);
+        let new = ["trace", "places", "passes", "recorders", "recorders_new", "causes"];
+        let rest = ["queue_typed", "queue_priority", "informer_options"];
+        assert_eq!(names("v0.24.1", Rung::Full), [&new[..], &rest].concat());
         assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
         assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
-        let of_0_24: Vec<_> = all
-            .iter()
-            .map(|name| if *name == "recorders_annotated" { "recorders_new" } else { name })
-            .collect();
-        assert_eq!(names("v0.24.1", Rung::Full), of_0_24);
-        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_annotated", "informer_options"]));
+        assert_eq!(names("v0.20.4", Rung::Full), but(&["waits", "recorders_annotated", "informer_options"]));
         assert_eq!(
             names("v0.19.0-beta.0", Rung::Full),
-            but(&["recorders_annotated", "queue_priority", "informer_options"])
+            but(&["waits", "recorders_annotated", "queue_priority", "informer_options"])
         );
         assert_eq!(
             names("v0.16.1", Rung::Full),

@@ -113,7 +113,14 @@ func opdevTraceForgetLater(labels unsafe.Pointer) {
 // The scheme tells kinds of typed objects.
 var opdevTraceScheme atomic.Pointer[runtime.Scheme]
 
+// Set where the client may wait for its own writes.
+var (
+	opdevTraceWrapClient = func(*manager.Options) {}
+	opdevTraceWaited     = func(context.Context) int64 { return 0 }
+)
+
 func opdevTraceSetOptions(o *manager.Options) {
+	opdevTraceWrapClient(o)
 	sink := o.Logger.GetSink()
 	if sink == nil {
 		sink = ctrl.Log.GetSink()
@@ -371,10 +378,12 @@ func (t *opdevTraceObject) setKind(o runtime.Object) {
 type opdevTraceCache struct{ cache.Cache }
 
 type opdevTraceRead struct {
-	Record string           `json:"record"`
-	T      int64            `json:"t"`
-	ID     string           `json:"id"`
-	Took   int64            `json:"took"`
+	Record string `json:"record"`
+	T      int64  `json:"t"`
+	ID     string `json:"id"`
+	Took   int64  `json:"took"`
+	// How long the client had waited before, until the cache had what the program wrote.
+	Waited int64            `json:"waited,omitempty"`
 	Verb   string           `json:"verb"`
 	Object opdevTraceObject `json:"object"`
 	Labels string           `json:"labels,omitempty"`
@@ -398,9 +407,9 @@ func (c opdevTraceCache) Get(ctx context.Context, key client.ObjectKey, o client
 	if id == "" {
 		return c.Cache.Get(ctx, key, o, options...)
 	}
-	began := time.Now()
+	waited, began := opdevTraceWaited(ctx), time.Now()
 	err := c.Cache.Get(ctx, key, o, options...)
-	read := opdevTraceRead{Record: "read", T: began.UnixNano(), ID: id, Took: int64(time.Since(began)), Verb: "get"}
+	read := opdevTraceRead{Record: "read", T: began.UnixNano(), ID: id, Took: int64(time.Since(began)), Waited: waited, Verb: "get"}
 	if err == nil {
 		read.Object = *opdevTraceObjectOf(o)
 	} else {
@@ -417,9 +426,9 @@ func (c opdevTraceCache) List(ctx context.Context, l client.ObjectList, options 
 	if id == "" {
 		return c.Cache.List(ctx, l, options...)
 	}
-	began := time.Now()
+	waited, began := opdevTraceWaited(ctx), time.Now()
 	err := c.Cache.List(ctx, l, options...)
-	read := opdevTraceRead{Record: "read", T: began.UnixNano(), ID: id, Took: int64(time.Since(began)), Verb: "list"}
+	read := opdevTraceRead{Record: "read", T: began.UnixNano(), ID: id, Took: int64(time.Since(began)), Waited: waited, Verb: "list"}
 	read.Object.setKind(l)
 	read.Object.Kind = strings.TrimSuffix(read.Object.Kind, "List")
 	var wanted client.ListOptions

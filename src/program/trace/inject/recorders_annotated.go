@@ -9,16 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// Recorders of the group events.k8s.io, of controller-runtime 0.25 and later: they can annotate an Event, too.
+// Recorders of the group events.k8s.io, of controller-runtime 0.25 and later: they take annotations, too.
 
 func (m opdevTraceManager) GetEventRecorder(name string) recorder.EventRecorder {
-	of, ok := m.Manager.(interface {
-		GetEventRecorder(string) recorder.EventRecorder
-	})
-	if !ok {
-		return nil
-	}
-	return opdevTraceNewRecorder{of.GetEventRecorder(name)}
+	return opdevTraceNewRecorder{m.Manager.GetEventRecorder(name)}
 }
 
 type opdevTraceNewRecorder struct{ recorder.EventRecorder }

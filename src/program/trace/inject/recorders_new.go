@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// Recorders of the group events.k8s.io, of controller-runtime 0.23 and later.
+// Recorders of the group events.k8s.io, of controller-runtime 0.23 and 0.24.
 
 func (m opdevTraceManager) GetEventRecorder(name string) events.EventRecorder {
 	of, ok := m.Manager.(interface {

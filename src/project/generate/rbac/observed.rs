@@ -220,6 +220,7 @@ pub(crate) mod tests {
             selector: String::new(),
             start: Duration::ZERO,
             took: Duration::ZERO,
+            waited: Duration::ZERO,
             problem: String::new(),
         };
         Reconcile {

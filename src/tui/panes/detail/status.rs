@@ -10,6 +10,7 @@ use crate::keys::action::{Action, Do, Section, action};
 use crate::pane::Tab;
 use crate::text::{Row, clean, wrap};
 use crate::theme::Role;
+
 use crate::waterfall;
 use crate::waterfall::Line;
 use opdev_event::{Reconcile, words};
@@ -227,11 +228,15 @@ fn reads(reconcile: &Reconcile) -> Vec<Row> {
             None => format!("{} at resourceVersion {}", read.object, read.resource_version),
         };
         let row = Row::new(Role::Dim, format!("   {:<5}", read.verb));
-        if read.problem.is_empty() {
+        let row = if read.problem.is_empty() {
             row.and(Role::Text, clean(&what))
         } else {
             row.and(Role::Text, format!("{} ", read.object)).and(Role::Bad, clean(&read.problem))
+        };
+        if read.waited.as_millis() == 0 {
+            return row;
         }
+        row.and(Role::Changed, format!("  waited {} for the own write", words::took(read.waited)))
     }));
     rows
 }

@@ -1,6 +1,8 @@
-//! Kubernetes 1.36 as data: the built-in resources and the schema of every built-in kind.
+//! Kubernetes as data: the built-in resources and the schema of every built-in kind, of its newest minor and of older ones.
 //! Decoded on first use from the compressed files under `assets/`; each definition is parsed and becomes
 //! a `Schema` when it is first asked for. Nothing here knows how a server serves them.
+
+pub mod minors;
 
 use crate::meta::Gvk;
 pub use crate::schema::OBJECT_META;
@@ -11,8 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::sync::OnceLock;
 
-/// The minor version of Kubernetes that the facts describe.
-pub const KUBERNETES_MINOR: &str = "1.36";
+/// The minor version of Kubernetes that the facts describe where no other one is chosen.
+pub const KUBERNETES_MINOR: &str = "1.37";
 
 /// The definition of amounts such as `100m`: a text or a number.
 pub const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -23,8 +25,8 @@ pub const SHOWN_FROM_ONE: [(&str, &str); 2] = [
     ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
 ];
 
-static SCHEMAS: &[u8] = include_bytes!("assets/schemas.tsv.gz");
-static RESOURCES: &[u8] = include_bytes!("assets/resources.json.gz");
+static SCHEMAS: &[u8] = include_bytes!("../assets/schemas.tsv.gz");
+static RESOURCES: &[u8] = include_bytes!("../assets/resources.json.gz");
 
 /// One built-in resource, as discovery describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,20 +84,44 @@ pub struct SubresourceFact {
 /// The decoded facts. Get them from [`facts`].
 #[derive(Debug)]
 pub struct Facts {
+    minor: &'static str,
+    resources_packed: &'static [u8],
+    /// The definitions in which it differs from the home version.
+    differing: &'static [u8],
     resources: OnceLock<Vec<ResourceFact>>,
     definitions: OnceLock<Definitions>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Definitions {
     by_name: HashMap<String, Definition>,
     by_kind: BTreeMap<Gvk, String>,
 }
 
+impl Definitions {
+    /// Takes lines in; a line that is a bare name takes away what was known by it.
+    fn read(&mut self, lines: &str) {
+        for line in lines.lines() {
+            let mut columns = line.splitn(3, '\t');
+            let Some(name) = columns.next() else { continue };
+            if self.by_name.remove(name).is_some() {
+                self.by_kind.retain(|_, known| known != name);
+            }
+            let (Some(kinds), Some(body)) = (columns.next(), columns.next()) else { continue };
+            for kind in kinds.split(' ') {
+                if let [group, version, kind] = kind.split('/').collect::<Vec<_>>()[..] {
+                    self.by_kind.insert(Gvk::new(group, version, kind), name.to_owned());
+                }
+            }
+            // The body is not looked into before somebody asks for it.
+            self.by_name.insert(name.to_owned(), Definition::new(name.to_owned(), body.to_owned(), find));
+        }
+    }
+}
+
 /// The facts of this process. Costs nothing until something is read.
 pub fn facts() -> &'static Facts {
-    static FACTS: Facts = Facts { resources: OnceLock::new(), definitions: OnceLock::new() };
-    &FACTS
+    minors::chosen()
 }
 
 pub(crate) fn inflate(bytes: &[u8]) -> Vec<u8> {
@@ -113,31 +139,13 @@ impl Facts {
     /// All built-in resources, in discovery order.
     pub fn resources(&self) -> &[ResourceFact] {
         self.resources.get_or_init(|| {
-            serde_json::from_slice(&inflate(RESOURCES)).expect("embedded resources are valid JSON")
+            serde_json::from_slice(&inflate(self.resources_packed))
+                .expect("embedded resources are valid JSON")
         })
     }
 
     fn definitions(&self) -> &Definitions {
-        self.definitions.get_or_init(|| {
-            let lines = String::from_utf8(inflate(SCHEMAS)).expect("embedded schemas are text");
-            let mut by_kind = BTreeMap::new();
-            let mut by_name = HashMap::with_capacity(600);
-            for line in lines.lines() {
-                let mut columns = line.splitn(3, '\t');
-                let (Some(name), Some(kinds), Some(body)) = (columns.next(), columns.next(), columns.next())
-                else {
-                    continue;
-                };
-                for kind in kinds.split(' ') {
-                    if let [group, version, kind] = kind.split('/').collect::<Vec<_>>()[..] {
-                        by_kind.insert(Gvk::new(group, version, kind), name.to_owned());
-                    }
-                }
-                // The body is not looked into before somebody asks for it.
-                by_name.insert(name.to_owned(), Definition::new(name.to_owned(), body.to_owned(), find));
-            }
-            Definitions { by_name, by_kind }
-        })
+        self.definitions.get_or_init(|| minors::definitions(self.differing))
     }
 
     /// The schema of a built-in kind.
@@ -175,7 +183,7 @@ mod tests {
     #[test]
     fn all_definitions_convert_and_all_references_resolve() {
         let all = facts().raw_definitions();
-        assert_eq!(all.len(), 578);
+        assert_eq!(all.len(), 618);
         fn refs<'a>(value: &'a Value, out: &mut Vec<&'a str>) {
             match value {
                 Value::Object(map) => {
@@ -209,7 +217,7 @@ mod tests {
     #[test]
     fn every_resource_that_can_be_written_has_a_schema() {
         let resources = facts().resources();
-        assert_eq!(resources.len(), 68);
+        assert_eq!(resources.len(), 72);
         for resource in resources {
             let gvk = resource.gvk();
             assert!(facts().schema(&gvk).is_some(), "{gvk} has no schema");
