@@ -102,6 +102,57 @@ fn a_child_that_comes_back_only_when_opdev_asks_is_an_error() {
     world.seen(&service, json!({}));
     make(&mut world, check());
     assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Error)]);
+    // What is less certain does not take the place of the proof, and each second of waiting is no other finding.
+    world.wait(14);
+    let newest = world.told.iter().rev().find_map(|event| match event {
+        Event::FindingCounted(finding) => Some(finding),
+        _ => None,
+    });
+    let newest = newest.unwrap();
+    assert!(newest.why.contains("was deleted by somebody else"), "{}", newest.why);
+    assert_eq!((newest.times, newest.severity), (2, FindingSeverity::Error));
+}
+
+#[test]
+fn a_child_that_goes_with_its_owner_or_while_no_program_runs_proves_no_missing_watch() {
+    let service = child("Service", "web");
+    let make = |world: &mut World, causes: Vec<Cause>, deleting: bool| {
+        let now = world.now;
+        world.reconcile(|one| {
+            (one.causes, one.deleting) = (causes, deleting);
+            one.reads.push(ReadFact { objects: vec![service.key()], missing: true, ..ReadFact::default() });
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&service, now) }];
+        });
+    };
+    let other = || vec![woken(child("StatefulSet", "web"), WatchEvent::Deleted, None, false)];
+    let start = || vec![Cause { at: at(0), kind: CauseKind::Start }];
+    // Seconds between the deletion and the next reconcile, its causes, what happens to the custom resource before.
+    let run = |seconds: i64, causes: Vec<Cause>, before: &dyn Fn(&mut World), deleting: bool| {
+        let mut world = World::new();
+        make(&mut world, by_user(), false);
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.seen(&service, json!({}));
+        world.restart(&[]);
+        world.now += 30_000;
+        before(&mut world);
+        world.gone(&service);
+        world.now += seconds * 1000;
+        make(&mut world, causes, deleting);
+        world.loud()
+    };
+    assert_eq!(run(20, other(), &|_| {}, false), ["missing-watch"]);
+    assert!(run(0, other(), &|_| {}, false).is_empty(), "its event is on the way");
+    assert!(run(20, start(), &|_| {}, false).is_empty(), "a program that starts looks at all");
+    assert!(run(20, other(), &|_| {}, true).is_empty(), "garbage collection takes what its owner leaves");
+    assert!(run(20, other(), &|world| world.gone(&cr("a")), false).is_empty(), "so it does later");
+    // The program stands still, the child goes, and the next build makes it again.
+    let mut world = World::new();
+    make(&mut world, by_user(), false);
+    world.gone(&service);
+    world.now += 30_000;
+    world.restart(&[]);
+    make(&mut world, timer(), false);
+    assert!(world.loud().is_empty(), "{:?}", world.loud());
 }
 
 #[test]
@@ -234,6 +285,35 @@ fn the_same_object_read_from_the_api_server_three_times_is_a_hint() {
         one.writes = vec![create(&child("ConfigMap", "web"), 1)];
     });
     assert!(!world.rules().iter().any(|(rule, _)| rule == "call-budget"), "it made much");
+}
+
+#[test]
+fn a_call_that_is_in_vain_in_each_reconcile_is_a_hint() {
+    let run = |verb: &str, status: u16, reason: &str, each: usize| {
+        let mut world = World::new();
+        for round in 0..20 {
+            world.reconcile(|one| {
+                let refusal = RefusalFact {
+                    verb: verb.to_owned(),
+                    target: "services/web".to_owned(),
+                    status,
+                    reason: reason.to_owned(),
+                    ..RefusalFact::default()
+                };
+                one.refusals.extend((round % each == 0).then_some(refusal));
+            });
+        }
+        world.rules()
+    };
+    let hint = vec![("call-budget".to_owned(), FindingSeverity::Hint)];
+    assert_eq!(run("delete", 404, "NotFound", 1), hint);
+    assert_eq!(run("create", 409, "AlreadyExists", 1), hint);
+    assert!(run("delete", 404, "NotFound", 2).is_empty(), "now and then");
+    assert!(
+        run("create", 422, "Invalid", 1).iter().all(|(rule, _)| rule != "call-budget"),
+        "refused, not in vain"
+    );
+    assert!(run("get", 404, "NotFound", 1).is_empty(), "it looks");
 }
 
 #[test]

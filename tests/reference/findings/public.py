@@ -53,6 +53,11 @@ class Opdev:
         words = ("Starting workers", "Starting Controller")
         return any(event["event"] == "log" and any(word in event["message"] for word in words) for event in list(self.events))
 
+    def failed(self):
+        """True if opdev starts the program no more."""
+        states = [event["state"]["state"] for event in list(self.events) if event["event"] == "processChanged"]
+        return states[-1:] == ["failed"]
+
     def kubectl(self, *words, text=None, say=True):
         config = self.project / ".opdev/kubeconfig"
         command = ["kubectl", "--kubeconfig", str(config), *words]
@@ -161,12 +166,12 @@ def by_hand(opdev, base):
             words = ["-n", space] if space else []
             which = f"{resource(item)}/{name}"
             opdev.kubectl("patch", *words, which, f"--type={form}", "--field-manager=by-hand", "-p", json.dumps(patch))
-            opdev.settle(least=7, most=20)
+            opdev.settle(least=7, most=11)
     for (kind, space, name), item in kinds.values():
         step(opdev, f"delete by hand: {kind} {space}/{name}")
         words = ["-n", space] if space else []
         opdev.kubectl("delete", *words, f"{resource(item)}/{name}", "--wait=false")
-        opdev.settle(least=7, most=20)
+        opdev.settle(least=7, most=11)
 
 
 def resource(item):
@@ -195,7 +200,7 @@ def patch(opdev, change, say=True):
 def drive(opdev, project, plan):
     deadline = time.time() + plan.get("build", 500)
     while not opdev.started():
-        if time.time() > deadline or opdev.child.poll() is not None:
+        if time.time() > deadline or opdev.child.poll() is not None or opdev.failed():
             print("      it never started", flush=True)
             return
         time.sleep(0.5)
@@ -206,23 +211,23 @@ def drive(opdev, project, plan):
         apply(opdev, project, what)
     for what in plan["samples"]:
         apply(opdev, project, what)
-        opdev.settle(least=12)
+        opdev.settle(least=12, most=24)
     for change in plan["changes"]:
         patch(opdev, change)
-        opdev.settle(least=8)
+        opdev.settle(least=8, most=16)
     by_hand(opdev, base)
     opdev.kill("and change before it is up")
     for change in plan.get("stopped", []):
         patch(opdev, change)
-    opdev.settle(quiet=6, least=12)
+    opdev.settle(quiet=6, least=12, most=20)
     opdev.kill("at rest")
-    opdev.settle(quiet=6, least=12)
+    opdev.settle(quiet=6, least=12, most=20)
     for what in plan["delete"]:
         step(opdev, f"delete {what}")
         opdev.kubectl("delete", *what.split(), "--wait=false")
-        opdev.settle(least=14, most=45)
+        opdev.settle(least=14, most=30)
     opdev.kill("after the deletion")
-    opdev.settle(quiet=6, least=16)
+    opdev.settle(quiet=6, least=16, most=20)
     left = sorted(key for key in opdev.objects() if key not in base and key[0] not in ("Event", "Lease"))
     step(opdev, "left: " + ", ".join(f"{kind} {space}/{name}" for kind, space, name in left))
 
@@ -231,7 +236,9 @@ def run(program, folder, plan):
     name, place = plan["name"], folder / plan["name"]
     if not place.exists():
         subprocess.run(["git", "clone", "-q", plan["repository"], str(place)], check=True)
-    subprocess.run(["git", "-C", str(place), "checkout", "-qf", plan["commit"]], check=True)
+    head = subprocess.run(["git", "-C", str(place), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    if not head.startswith(plan["commit"]):
+        subprocess.run(["git", "-C", str(place), "checkout", "-qf", plan["commit"]], check=True)
     for path, text in plan.get("files", {}).items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text("\n".join(text) + "\n" if isinstance(text, list) else text)
@@ -271,6 +278,7 @@ def line(finding):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     program, folder = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
     plans = json.loads((HERE / "public/operators.json").read_text())
     known = {plan["name"]: plan for plan in plans}
