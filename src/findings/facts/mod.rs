@@ -319,6 +319,7 @@ impl Table {
         let generation = self.live.get(&evidence.object.key()).map(|live| live.generation);
         track.take_touched(evidence, generation);
         track.take_versions(evidence);
+        track.take_written(evidence);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             track.errors = 0;
         } else {

@@ -44,6 +44,42 @@ fn a_change_that_no_reconcile_answers_is_asked_about_once_and_told_where_the_ans
 }
 
 #[test]
+fn what_is_written_each_time_or_put_back_is_no_answer_to_a_change() {
+    let (map, pod) = (child("ConfigMap", "a"), child("Pod", "web-0"));
+    let run = |before: &dyn Fn(i64) -> Vec<WriteFact>, after: &dyn Fn(i64) -> Vec<WriteFact>| {
+        let mut world = embedded();
+        let causes = [by_user(), timer()];
+        for causes in causes {
+            let now = world.now;
+            world.reconcile(|one| (one.causes, one.writes) = (causes, before(now)));
+        }
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(1, json!({"annotations": {"note": "x"}})));
+        world.wait(6);
+        asks(&mut world);
+        let now = world.now;
+        world.reconcile(|one| (one.causes, one.writes) = (check(), after(now)));
+        world.rules().into_iter().filter(|(rule, _)| rule == "event-dropped").count()
+    };
+    let writes = |path: &'static str, other: &'static str, now: i64| {
+        let field = FieldFact { other: other.to_owned(), ..field(path, 1, 2) };
+        vec![WriteFact { at: at(now), ..update(&map, "", vec![field]) }]
+    };
+    let delete =
+        |now: i64| vec![WriteFact { at: at(now), verb: WriteVerb::Delete, ..update(&pod, "", vec![]) }];
+    let make = |now: i64| vec![WriteFact { owners: owned(true), ..create(&map, now) }];
+    let nothing = |_: i64| Vec::new();
+    assert_eq!(run(&nothing, &|now| writes(".data.a", "", now)), 1);
+    assert_eq!(run(&make, &|now| writes(".data.a", "", now)), 1, "it has made it before");
+    assert_eq!(run(&|now| writes(".data.b", "", now), &|now| writes(".data.a", "", now)), 1, "another field");
+    assert_eq!(run(&nothing, &delete), 1);
+    assert_eq!(run(&delete, &delete), 0, "a pod that is not ready is deleted each time");
+    assert_eq!(run(&|now| writes(".data.a", "", now), &|now| writes(".data.a", "", now)), 0);
+    assert_eq!(run(&nothing, &|now| writes(".data.a", "kubectl-edit", now)), 0, "drift is put back");
+}
+
+#[test]
 fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
     let mut world = embedded();
     world.reconcile(|one| one.causes = by_user());
@@ -268,6 +304,25 @@ fn an_object_that_is_read_by_name_and_not_watched_is_told_when_another_reason_sh
     assert_eq!(run(pressed(), "2", true), 0, "its own child");
     let heard = vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
     assert_eq!(run(heard, "2", false), 0, "it is watched");
+    let mut world = World::new();
+    let (token, pod) = (child("Secret", "key"), child("Pod", "web-0"));
+    for (version, causes, read) in [("1", by_user(), &secret), ("2", check(), &secret), ("3", check(), &pod)]
+    {
+        let now = world.now;
+        world.reconcile(|one| {
+            one.causes = causes;
+            for key in [read, &pod] {
+                let (objects, version) = (vec![key.key()], version.to_owned());
+                one.reads.push(ReadFact { objects, version, ..ReadFact::default() });
+            }
+            one.writes = vec![create(&token, now)];
+        });
+        world.gone(&token);
+    }
+    assert!(
+        world.rules().iter().all(|(rule, _)| rule != "referenced-unwatched"),
+        "somebody deletes it each time"
+    );
 }
 
 #[test]
