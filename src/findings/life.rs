@@ -132,11 +132,16 @@ impl Life {
         if let Some(one) = self.open.get_mut(&key) {
             let finding = &mut one.finding;
             finding.last = told.at;
-            finding.times += 1;
+            // What has not come is looked for each second, and told once.
+            let again = told.reconcile > 0 && finding.reconciles.last() == Some(&told.reconcile);
+            finding.times += u64::from(!again);
             finding.per_second = told.per_second;
             let worse = told.severity < finding.severity;
-            finding.severity = finding.severity.min(told.severity);
-            (finding.why, finding.fix) = (told.why, told.fix);
+            // What is less certain does not take the place of the proof.
+            if told.severity <= finding.severity {
+                (finding.why, finding.fix) = (told.why, told.fix);
+                finding.severity = told.severity;
+            }
             if told.reconcile > 0 && finding.reconciles.last() != Some(&told.reconcile) {
                 finding.reconciles.push(told.reconcile);
                 if finding.reconciles.len() > NAMED {

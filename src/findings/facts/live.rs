@@ -89,7 +89,7 @@ impl Table {
             {
                 self.taken.push((at, key.clone()));
             }
-            (maker.gone, maker.went) = (true, true);
+            (maker.gone, maker.went) = (true, Some(at));
         }
         self.shown.remove(key);
         self.workloads.remove(key);

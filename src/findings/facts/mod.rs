@@ -131,8 +131,8 @@ pub(super) struct Maker {
     /// True if the API server has shown it.
     pub(super) seen: bool,
     pub(super) gone: bool,
-    /// True if it was gone at any time since it was made.
-    pub(super) went: bool,
+    /// When it went while the program ran, without a word of the program.
+    pub(super) went: Option<Timestamp>,
     /// When the program deleted it.
     pub(super) deleted: Option<Timestamp>,
     /// True if an event of it came to its controller.
@@ -323,6 +323,7 @@ impl Table {
         let generation = self.live.get(&evidence.object.key()).map(|live| live.generation);
         track.take_touched(evidence, generation);
         track.take_versions(evidence);
+        track.take_written(evidence);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             track.errors = 0;
         } else {
@@ -448,14 +449,24 @@ impl Table {
                 late: deleting && before.is_none(),
                 seen: self.shown.get(&key).is_some_and(|at| *at >= evidence.at),
                 gone: false,
-                went: false,
+                went: None,
                 echoed: false,
                 place: write.place.clone(),
                 deleted: None,
-                remade: before.is_some_and(|before| before.went && before.deleted.is_none()),
+                remade: before.is_some_and(|before| self.is_missed(before, evidence)),
             };
             self.makers.insert(key, maker);
         }
+    }
+
+    /// True if the program had the time to hear of a deletion by somebody else, and has not. What goes with its custom
+    /// resource, or a moment ago, or while no program ran proves nothing.
+    fn is_missed(&self, child: &Maker, evidence: &Evidence) -> bool {
+        let primary = self.live.get(&child.primary.key());
+        let lives = primary.is_none_or(|live| live.gone.is_none() && live.deleting.is_none());
+        let starts = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Start));
+        let waited = child.went.is_some_and(|went| evidence.at.duration_since(went) >= MISSED);
+        lives && waited && !starts && !evidence.deleting && child.deleted.is_none()
     }
 
     pub(super) fn sources_changed(&mut self, changed: &SourcesChanged) {
@@ -475,6 +486,7 @@ impl Table {
         self.pending.clear();
         self.taken.clear();
         self.live.values_mut().for_each(|live| live.changed = None);
+        self.makers.values_mut().for_each(|maker| maker.went = None);
     }
 
     pub(super) fn stopped(&mut self) {
@@ -558,7 +570,10 @@ fn bounded<K, V>(map: &mut HashMap<K, V>) {
     }
 }
 
-/// A call with its field, as what it is told apart by.
+/// A call with its field, as what it is told apart by. The path of a create does not name the object.
 pub(super) fn call_of(refusal: &opdev_event::evidence::RefusalFact) -> String {
-    format!("{} {} {} {} {}", refusal.verb, refusal.target, refusal.status, refusal.reason, refusal.field)
+    let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
+    let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
+    let (verb, target) = (&refusal.verb, &refusal.target);
+    format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
 }

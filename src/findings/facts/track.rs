@@ -5,9 +5,9 @@
 use super::{KEPT, is_never};
 use jiff::Timestamp;
 use opdev_event::CauseKind;
-use opdev_event::evidence::{Evidence, FieldFact};
+use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
 use opdev_object::meta::{ObjectKey, ObjectRef};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// Facts about the reconciles of one object by one controller.
@@ -41,6 +41,8 @@ pub(crate) struct Track {
     pub(crate) writes_status: bool,
     /// Versions of other objects that it has read by name, in the last reconcile and in the one before.
     pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
+    /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion `-`.
+    pub(crate) written: (HashSet<(ObjectKey, String)>, HashSet<(ObjectKey, String)>),
     /// When children were made since the last event from outside, by kind.
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
@@ -112,6 +114,22 @@ impl Track {
         self.idle_calls = evidence.calls;
     }
 
+    /// Takes in what it wrote, by field.
+    pub(super) fn take_written(&mut self, evidence: &Evidence) {
+        let writes = evidence.writes.iter().filter(|write| !write.unchanged && !is_never(&write.object));
+        let fields = writes.flat_map(|write| {
+            let key = write.object.key();
+            written(write).into_iter().map(move |field| (key.clone(), field.to_owned()))
+        });
+        let fields = fields.take(256).collect();
+        self.written.1 = std::mem::replace(&mut self.written.0, fields);
+    }
+
+    /// True if the reconcile before had written the same field, made the same object or deleted it.
+    pub(super) fn has_written(&self, write: &WriteFact, field: &str) -> bool {
+        self.written.1.contains(&(write.object.key(), field.to_owned()))
+    }
+
     /// Takes in the versions of objects that were read by name.
     pub(super) fn take_versions(&mut self, evidence: &Evidence) {
         let single = evidence.reads.iter().filter(|read| read.objects.len() == 1 && !read.missing);
@@ -144,6 +162,15 @@ impl Track {
         if let Some(generation) = newest.filter(|generation| *generation > self.generation) {
             (self.generation, self.renewed) = (generation, count);
         }
+    }
+}
+
+/// Fields of a write; a create is `+`, a deletion `-`.
+pub(super) fn written(write: &WriteFact) -> Vec<&str> {
+    match write.verb {
+        _ if write.created => vec!["+"],
+        WriteVerb::Delete => vec!["-"],
+        _ => write.fields.iter().filter(|field| field.sent).map(|field| field.path.as_str()).collect(),
     }
 }
 

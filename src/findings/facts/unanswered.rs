@@ -1,10 +1,11 @@
 //! Changes that no reconcile has answered: opdev asks for one reconcile, which shows whether the program
 //! missed them.
 
-use super::{ASKED_WITHIN, Live, MISSED, Table};
+use super::track::written;
+use super::{ASKED_WITHIN, Live, MISSED, Table, is_plane};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::CauseKind;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 
 impl Table {
@@ -20,6 +21,24 @@ impl Table {
         if live.awaited == 0 {
             live.changed = None;
         }
+    }
+
+    /// True if a write does what the reconcile before had not done, and is no repair of what somebody has changed or
+    /// deleted: then something that was read has led to it. An operator that writes in each reconcile proves nothing by it.
+    pub(crate) fn is_news(&self, evidence: &Evidence, write: &WriteFact) -> bool {
+        let track = self.tracks.get(&(evidence.controller.clone(), evidence.object.key()));
+        let before = |field: &str| track.is_some_and(|track| track.has_written(write, field));
+        let again =
+            write.created && self.makers.get(&write.object.key()).is_some_and(|maker| maker.times > 1);
+        let repairs = |path: &str| {
+            let field = write.fields.iter().find(|field| field.path == path);
+            field.is_some_and(|field| {
+                !field.other.is_empty() && !self.own.contains(&field.other) && !is_plane(&field.other)
+            })
+        };
+        !write.unchanged
+            && !again
+            && written(write).into_iter().any(|field| !before(field) && !repairs(field))
     }
 
     /// The user begins to disturb the program, or ends it: what changed meanwhile proves nothing.

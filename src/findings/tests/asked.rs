@@ -45,6 +45,42 @@ fn a_change_that_no_reconcile_answers_is_asked_about_once_and_told_where_the_ans
 }
 
 #[test]
+fn what_is_written_each_time_or_put_back_is_no_answer_to_a_change() {
+    let (map, pod) = (child("ConfigMap", "a"), child("Pod", "web-0"));
+    let run = |before: &dyn Fn(i64) -> Vec<WriteFact>, after: &dyn Fn(i64) -> Vec<WriteFact>| {
+        let mut world = embedded();
+        let causes = [by_user(), timer()];
+        for causes in causes {
+            let now = world.now;
+            world.reconcile(|one| (one.causes, one.writes) = (causes, before(now)));
+        }
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(1, json!({"annotations": {"note": "x"}})));
+        world.wait(6);
+        asks(&mut world);
+        let now = world.now;
+        world.reconcile(|one| (one.causes, one.writes) = (check(), after(now)));
+        world.rules().into_iter().filter(|(rule, _)| rule == "event-dropped").count()
+    };
+    let writes = |path: &'static str, other: &'static str, now: i64| {
+        let field = FieldFact { other: other.to_owned(), ..field(path, 1, 2) };
+        vec![WriteFact { at: at(now), ..update(&map, "", vec![field]) }]
+    };
+    let delete =
+        |now: i64| vec![WriteFact { at: at(now), verb: WriteVerb::Delete, ..update(&pod, "", vec![]) }];
+    let make = |now: i64| vec![WriteFact { owners: owned(true), ..create(&map, now) }];
+    let nothing = |_: i64| Vec::new();
+    assert_eq!(run(&nothing, &|now| writes(".data.a", "", now)), 1);
+    assert_eq!(run(&make, &|now| writes(".data.a", "", now)), 1, "it has made it before");
+    assert_eq!(run(&|now| writes(".data.b", "", now), &|now| writes(".data.a", "", now)), 1, "another field");
+    assert_eq!(run(&nothing, &delete), 1);
+    assert_eq!(run(&delete, &delete), 0, "a pod that is not ready is deleted each time");
+    assert_eq!(run(&|now| writes(".data.a", "", now), &|now| writes(".data.a", "", now)), 0);
+    assert_eq!(run(&nothing, &|now| writes(".data.a", "kubectl-edit", now)), 0, "drift is put back");
+}
+
+#[test]
 fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
     let mut world = embedded();
     world.reconcile(|one| one.causes = by_user());
@@ -103,6 +139,57 @@ fn a_child_that_comes_back_only_when_opdev_asks_is_an_error() {
     world.seen(&service, json!({}));
     make(&mut world, check());
     assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Error)]);
+    // What is less certain does not take the place of the proof, and each second of waiting is no other finding.
+    world.wait(14);
+    let newest = world.told.iter().rev().find_map(|event| match event {
+        Event::FindingCounted(finding) => Some(finding),
+        _ => None,
+    });
+    let newest = newest.unwrap();
+    assert!(newest.why.contains("was deleted by somebody else"), "{}", newest.why);
+    assert_eq!((newest.times, newest.severity), (2, FindingSeverity::Error));
+}
+
+#[test]
+fn a_child_that_goes_with_its_owner_or_while_no_program_runs_proves_no_missing_watch() {
+    let service = child("Service", "web");
+    let make = |world: &mut World, causes: Vec<Cause>, deleting: bool| {
+        let now = world.now;
+        world.reconcile(|one| {
+            (one.causes, one.deleting) = (causes, deleting);
+            one.reads.push(ReadFact { objects: vec![service.key()], missing: true, ..ReadFact::default() });
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&service, now) }];
+        });
+    };
+    let other = || vec![woken(child("StatefulSet", "web"), WatchEvent::Deleted, None, false)];
+    let start = || vec![Cause { at: at(0), kind: CauseKind::Start }];
+    // Seconds between the deletion and the next reconcile, its causes, what happens to the custom resource before.
+    let run = |seconds: i64, causes: Vec<Cause>, before: &dyn Fn(&mut World), deleting: bool| {
+        let mut world = World::new();
+        make(&mut world, by_user(), false);
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.seen(&service, json!({}));
+        world.restart(&[]);
+        world.now += 30_000;
+        before(&mut world);
+        world.gone(&service);
+        world.now += seconds * 1000;
+        make(&mut world, causes, deleting);
+        world.loud()
+    };
+    assert_eq!(run(20, other(), &|_| {}, false), ["missing-watch"]);
+    assert!(run(0, other(), &|_| {}, false).is_empty(), "its event is on the way");
+    assert!(run(20, start(), &|_| {}, false).is_empty(), "a program that starts looks at all");
+    assert!(run(20, other(), &|_| {}, true).is_empty(), "garbage collection takes what its owner leaves");
+    assert!(run(20, other(), &|world| world.gone(&cr("a")), false).is_empty(), "so it does later");
+    // The program stands still, the child goes, and the next build makes it again.
+    let mut world = World::new();
+    make(&mut world, by_user(), false);
+    world.gone(&service);
+    world.now += 30_000;
+    world.restart(&[]);
+    make(&mut world, timer(), false);
+    assert!(world.loud().is_empty(), "{:?}", world.loud());
 }
 
 #[test]
@@ -218,6 +305,25 @@ fn an_object_that_is_read_by_name_and_not_watched_is_told_when_another_reason_sh
     assert_eq!(run(pressed(), "2", true), 0, "its own child");
     let heard = vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
     assert_eq!(run(heard, "2", false), 0, "it is watched");
+    let mut world = World::new();
+    let (token, pod) = (child("Secret", "key"), child("Pod", "web-0"));
+    for (version, causes, read) in [("1", by_user(), &secret), ("2", check(), &secret), ("3", check(), &pod)]
+    {
+        let now = world.now;
+        world.reconcile(|one| {
+            one.causes = causes;
+            for key in [read, &pod] {
+                let (objects, version) = (vec![key.key()], version.to_owned());
+                one.reads.push(ReadFact { objects, version, ..ReadFact::default() });
+            }
+            one.writes = vec![create(&token, now)];
+        });
+        world.gone(&token);
+    }
+    assert!(
+        world.rules().iter().all(|(rule, _)| rule != "referenced-unwatched"),
+        "somebody deletes it each time"
+    );
 }
 
 #[test]
@@ -235,6 +341,35 @@ fn the_same_object_read_from_the_api_server_three_times_is_a_hint() {
         one.writes = vec![create(&child("ConfigMap", "web"), 1)];
     });
     assert!(!world.rules().iter().any(|(rule, _)| rule == "call-budget"), "it made much");
+}
+
+#[test]
+fn a_call_that_is_in_vain_in_each_reconcile_is_a_hint() {
+    let run = |verb: &str, status: u16, reason: &str, each: usize| {
+        let mut world = World::new();
+        for round in 0..20 {
+            world.reconcile(|one| {
+                let refusal = RefusalFact {
+                    verb: verb.to_owned(),
+                    target: "services/web".to_owned(),
+                    status,
+                    reason: reason.to_owned(),
+                    ..RefusalFact::default()
+                };
+                one.refusals.extend((round % each == 0).then_some(refusal));
+            });
+        }
+        world.rules()
+    };
+    let hint = vec![("call-budget".to_owned(), FindingSeverity::Hint)];
+    assert_eq!(run("delete", 404, "NotFound", 1), hint);
+    assert_eq!(run("create", 409, "AlreadyExists", 1), hint);
+    assert!(run("delete", 404, "NotFound", 2).is_empty(), "now and then");
+    assert!(
+        run("create", 422, "Invalid", 1).iter().all(|(rule, _)| rule != "call-budget"),
+        "refused, not in vain"
+    );
+    assert!(run("get", 404, "NotFound", 1).is_empty(), "it looks");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Calls to the API server that a cache would answer.
 
-use crate::facts::Table;
+use crate::facts::{Table, call_of};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Hint;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, RefusalFact};
 
 pub(crate) static RULE: Rule = Rule {
     id: "call-budget",
@@ -13,9 +13,9 @@ pub(crate) static RULE: Rule = Rule {
     what: "A reconcile asks the API server for the same object again and again, or makes very many calls \
            without writing anything. On a large cluster client-go's limit makes it wait.",
     when: "one object was read from the API server three times in one reconcile; or 50 calls in a reconcile that \
-           wrote nothing.",
-    never: "reads that the cache answered.",
-    fix: "Read it once and hand it to who needs it, or read it from the manager's cache: manager.GetClient() instead of \
+           wrote nothing; or 10 reconciles, nearly all of them, that create what is there or delete what is not.",
+    never: "reads that the cache answered; a delete or a create that is in vain once.",
+    fix: "Look into the cache before you create or delete. Read it once and hand it to who needs it, or read it from the manager's cache: manager.GetClient() instead of \
           GetAPIReader(), and no DisableFor for the kind.",
     storm: false,
     judge: Some(judge),
@@ -25,7 +25,10 @@ pub(crate) static RULE: Rule = Rule {
 /// Calls of one reconcile that wrote nothing.
 const MANY: u32 = 50;
 
-fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+/// Reconciles that made one call in vain.
+const VAIN: u32 = 10;
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     if let Some((target, times)) = evidence.read_live.first() {
         let why = format!(
             "{} read {target} {times} times from the API server in one reconcile",
@@ -39,5 +42,34 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             evidence.controller, evidence.live
         );
         out.push(Told::of(&RULE, evidence).say("", why));
+    } else if let Some((refusal, times)) = in_vain(table, evidence) {
+        let done = if refusal.verb == "create" { "it is there already" } else { "it is not there" };
+        let call = match &refusal.object {
+            Some(object) => format!("{} {} {}", refusal.verb, object.kind, object.name),
+            None => format!("{} {}", refusal.verb, refusal.target),
+        };
+        let why = format!(
+            "{} asked the API server to {call} in {times} reconciles, and {done}",
+            evidence.controller
+        );
+        let told = Told::of(&RULE, evidence).say(&call, why);
+        out.push(Told { field: call, place: refusal.place.clone(), ..told });
     }
+}
+
+/// A create of what is there, or a delete of what is not, that nearly each reconcile of the object makes.
+fn in_vain<'a>(table: &Table, evidence: &'a Evidence) -> Option<(&'a RefusalFact, u32)> {
+    let track = table.tracks.get(&(evidence.controller.clone(), evidence.object.key()))?;
+    evidence.refusals.iter().filter(|refusal| !refusal.disturbed && !refusal.dry_run).find_map(|refusal| {
+        let vain = match refusal.verb.as_str() {
+            "create" => refusal.status == 409 && refusal.reason == "AlreadyExists",
+            "delete" => refusal.status == 404,
+            _ => false,
+        };
+        let resource = refusal.target.split('/').next().unwrap_or_default();
+        let times = *table.refused.get(&(evidence.object.key(), call_of(refusal)))?;
+        let each = u64::from(times) * 5 >= track.count * 4;
+        (vain && each && times >= VAIN && !matches!(resource, "events" | "leases"))
+            .then_some((refusal, times))
+    })
 }

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, \
            and the next reconcile wrote. On the embedded control plane opdev asks for that reconcile itself, once a \
            change.",
-    never: "changes of the status; reconciles that write nothing; a restart because of a save; changes \
+    never: "changes of the status; reconciles that write nothing, or what the one before wrote, too; a restart because of a save; changes \
            while faults are injected.",
     fix: "Let all changes through that the reconciler reads: \
            predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, \
@@ -36,8 +36,10 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         CauseKind::Start | CauseKind::Reload { .. } => true,
         _ => false,
     };
-    let wrote =
-        evidence.writes.iter().any(|write| !write.unchanged && write.object.key() != evidence.object.key());
+    let wrote = evidence
+        .writes
+        .iter()
+        .any(|write| write.object.key() != evidence.object.key() && table.is_news(evidence, write));
     if !(5.0..=600.0).contains(&waited)
         || evidence.causes.iter().any(own)
         || !wrote

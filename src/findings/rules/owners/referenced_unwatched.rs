@@ -5,7 +5,7 @@ use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Warning;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
            because of it.",
     when: "a reconcile that nothing from outside led to read another version of such an object than the one before, \
            and wrote an object that it had not written then.",
-    never: "objects that the operator has made; reconcilers that ask to run again within a minute; reconciles with \
+    never: "objects that the operator has made, pods; reconcilers that ask to run again within a minute; reconciles with \
             an event of the object, or of somebody else, among their causes.",
     fix: "Watch the kind: Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(…)) with a map function \
           that finds the custom resources by a field index.",
@@ -31,8 +31,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let controller = table.controllers.get(&evidence.controller);
     let polls = controller.and_then(|one| one.period).is_some_and(|period| period <= Duration::from_secs(60));
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
-    let wrote =
-        |one: &&opdev_event::evidence::WriteFact| !one.unchanged && one.object.key() != evidence.object.key();
+    let wrote = |one: &&WriteFact| one.object.key() != evidence.object.key() && table.is_news(evidence, one);
     let Some(written) = evidence.writes.iter().find(wrote) else { return };
     // A reload starts another build, and what another client does at the same moment may be the reason.
     let quiet = |cause: &opdev_event::Cause| match &cause.kind {
@@ -53,6 +52,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let changed = now.iter().find(|(key, version)| {
         before.get(*key).is_some_and(|old| old != *version)
             && !table.makers.contains_key(*key)
+            // They belong to workloads, and change with them.
+            && !matches!(key.kind.as_str(), "Pod" | "ReplicaSet" | "Endpoints" | "EndpointSlice")
             && !caused(key)
     });
     let Some((key, _)) = changed.filter(|(key, _)| written.object.key() != **key) else { return };
