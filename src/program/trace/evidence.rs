@@ -2,6 +2,7 @@
 //! values, each refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};
+use super::spelling::means_same;
 use jiff::Timestamp;
 use opdev_event::evidence::{
     EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
@@ -485,7 +486,8 @@ fn lost(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -> 
         return String::new();
     }
     let differs = |(path, value): &(Path, &Value)| {
-        !is_zero(value) && path.get(old) != Some(*value) && path.get(new) != Some(*value)
+        let is = |there: Option<&Value>| there.is_some_and(|there| means_same(there, value));
+        !is_zero(value) && !is(path.get(old)) && !is(path.get(new))
     };
     part(sent, "status").into_iter().find(differs).map(|(path, _)| path.to_string()).unwrap_or_default()
 }
@@ -505,7 +507,7 @@ fn beside_status(call: &ObservedCall, write: &Write, sent: &Value, subresource: 
     }
     let differs = |(path, value): &(Path, &Value)| {
         let had = path.get(old);
-        !value.is_array() && had.is_some_and(|had| !is_zero(had) && had != *value)
+        !value.is_array() && had.is_some_and(|had| !is_zero(had) && !means_same(had, value))
     };
     part(sent, "spec").into_iter().find(differs).map(|(path, _)| path.to_string()).unwrap_or_default()
 }

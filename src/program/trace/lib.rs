@@ -16,6 +16,7 @@ mod printed;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
 mod recorded;
+mod spelling;
 pub(crate) mod surplus_left;
 mod waiting;
 mod wire;
