@@ -11,7 +11,9 @@ pub(super) fn means_same(one: &Value, other: &Value) -> bool {
     let (Some(one), Some(other)) = (text(one), text(other)) else { return false };
     same(quantity(&one), quantity(&other))
         || same(duration(&one), duration(&other))
-        || one.parse::<Timestamp>().is_ok_and(|time| other.parse::<Timestamp>() == Ok(time))
+        || one
+            .parse::<Timestamp>()
+            .is_ok_and(|time| other.parse::<Timestamp>().is_ok_and(|other| other == time))
 }
 
 fn text(value: &Value) -> Option<String> {
