@@ -312,7 +312,7 @@ pub(crate) const POD_CERTIFICATE: &[&str] =
 
 pub(crate) fn pod_certificate(row: Row<'_>) -> Vec<Value> {
     let kinds = row.list("/status/conditions").iter().filter_map(|one| one["type"].as_str());
-    let state = kinds.filter(|kind| matches!(*kind, "Issued" | "Denied" | "Failed")).last();
+    let state = kinds.rev().find(|kind| matches!(*kind, "Issued" | "Denied" | "Failed"));
     let texts = ["/spec/podName", "/spec/serviceAccountName", "/spec/nodeName", "/spec/signerName"];
     let mut cells = vec![row.name()];
     cells.extend(texts.map(|pointer| row.text(pointer).into()));
@@ -335,7 +335,7 @@ pub(crate) fn migration(row: Row<'_>) -> Vec<Value> {
     let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
     let true_ones = row.list("/status/conditions").iter().filter(|one| one["status"] == "True");
     let kinds = true_ones.filter_map(|one| one["type"].as_str());
-    let state = kinds.filter(|kind| matches!(*kind, "Running" | "Failed" | "Succeeded")).last();
+    let state = kinds.rev().find(|kind| matches!(*kind, "Running" | "Failed" | "Succeeded"));
     vec![row.name(), resource.into(), state.unwrap_or("Unknown").into()]
 }
 

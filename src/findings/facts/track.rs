@@ -10,6 +10,9 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+/// Fields of objects that a reconcile has written.
+type WrittenFields = HashSet<(ObjectKey, String)>;
+
 /// Facts about the reconciles of one object by one controller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
@@ -42,7 +45,7 @@ pub(crate) struct Track {
     /// Versions of other objects that it has read by name, in the last reconcile and in the one before.
     pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
     /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion `-`.
-    pub(crate) written: (HashSet<(ObjectKey, String)>, HashSet<(ObjectKey, String)>),
+    pub(crate) written: (WrittenFields, WrittenFields),
     /// When children were made since the last event from outside, by kind.
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.

@@ -98,7 +98,7 @@ pub(super) static ALL: &[Strategy] = &[
         initial_status: |_| Some(json!({})),
         set_transition_time: set_taint_time,
         validate: |_, object, old, causes| {
-            scaling::taint_rule(&object["spec"], old.map(|old| &old["spec"]), causes)
+            scaling::taint_rule(&object["spec"], old.map(|old| &old["spec"]), causes);
         },
         ..Strategy::COMMON
     },
