@@ -284,7 +284,7 @@ fn incidents_of_scripts_and_types_are_named_with_object_and_field() {
     assert_eq!(
         findings(&report),
         [
-            "error write-refused StatefulSet default/claim [.spec.volumeClaimTemplates[0].spec.resources.requests.storage] plain",
+            "error write-refused StatefulSet default/claim [.spec.volumeClaimTemplates] plain",
             "error field-lost Field default/field [.spec.port] plain",
             "error old-manifest-refused Field default/field [.spec.port] plain",
             "error old-manifest-refused Old default/old [.apiVersion] plain",

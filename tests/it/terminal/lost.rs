@@ -103,10 +103,11 @@ fn a_lost_terminal_is_no_bug_of_opdev() {
 #[test]
 fn what_was_typed_into_the_editor_of_a_lost_terminal_is_kept() {
     let (_folder, project) = demo_project();
-    // One text is saved; the rest is what an editor writes down for itself as it ends.
+    // One text is saved; the rest is what an editor writes down for itself as it ends, by a signal and not because nothing can
+    // be read any more.
     let script = "trap 'printf typed > \"$(dirname \"$1\")/.$(basename \"$1\").swp\"; exit 1' HUP TERM\n\
                   sed -i 's/replicaCount: .*/replicaCount: 7/' \"$1\"\n\
-                  echo the editor is open\nread answer\nread answer\n";
+                  echo the editor is open\nwhile :; do sleep 0.1; done\n";
     let mut line = Line::opdev(&project, script);
     with_sample(&mut line);
     line.keys("e");
