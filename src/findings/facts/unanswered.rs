@@ -2,7 +2,7 @@
 //! missed them.
 
 use super::track::written;
-use super::{ASKED_WITHIN, Live, MISSED, Table, is_plane};
+use super::{ASKED_WITHIN, Live, MISSED, Table, is_never, is_plane};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::CauseKind;
 use opdev_event::evidence::{Evidence, WriteFact};
@@ -37,6 +37,7 @@ impl Table {
             })
         };
         !write.unchanged
+            && !is_never(&write.object)
             && !again
             && written(write).into_iter().any(|field| !before(field) && !repairs(field))
     }

@@ -76,6 +76,10 @@ fn what_is_written_each_time_or_put_back_is_no_answer_to_a_change() {
     assert_eq!(run(&|now| writes(".data.b", "", now), &|now| writes(".data.a", "", now)), 1, "another field");
     assert_eq!(run(&nothing, &delete), 1);
     assert_eq!(run(&delete, &delete), 0, "a pod that is not ready is deleted each time");
+    let event = |now: i64| {
+        vec![WriteFact { at: at(now), ..update(&child("Event", "a.1"), "", vec![field(".count", 1, 2)]) }]
+    };
+    assert_eq!(run(&nothing, &event), 0, "an Event that is counted");
     assert_eq!(run(&|now| writes(".data.a", "", now), &|now| writes(".data.a", "", now)), 0);
     assert_eq!(run(&nothing, &|now| writes(".data.a", "kubectl-edit", now)), 0, "drift is put back");
 }
