@@ -112,7 +112,10 @@ impl Loader {
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         for entry in self.entries.iter().filter(|entry| !entry.gvk.group.is_empty()) {
-            if !definitions.iter().any(|one| one.gvk().is_some_and(|gvk| same_kind(&gvk, &entry.gvk))) {
+            if !definitions
+                .iter()
+                .any(|one| one.gvk().is_some_and(|gvk| gvk.group_kind() == entry.gvk.group_kind()))
+            {
                 definitions.push(definitions::scaffold(&entry.gvk));
             }
         }
@@ -123,7 +126,10 @@ impl Loader {
         let mut all = Vec::new();
         let mut held = std::mem::take(&mut self.held);
         for entry in &self.entries {
-            let script = programs.loaded.iter().find(|one| one.beside && same_kind(&one.gvk, &entry.gvk));
+            let script = programs
+                .loaded
+                .iter()
+                .find(|one| one.beside && one.gvk.group_kind() == entry.gvk.group_kind());
             let loaded = self.chart_watch(entry, files, number, &fresh, script);
             let content = new.charts.get(entry.chart.as_str()).copied();
             let (watch, is_affected) = held.keep(loaded, content, forced);
@@ -213,7 +219,8 @@ impl Loader {
         let defined = definitions::defined(definitions);
         let then = self.before.as_ref().map(|before| before.definitions.as_slice()).unwrap_or_default();
         let crd = |all: &[Arc<Definition>], kind: &Gvk| {
-            let found = all.iter().find(|one| one.gvk().is_some_and(|gvk| same_kind(&gvk, kind)));
+            let found =
+                all.iter().find(|one| one.gvk().is_some_and(|gvk| gvk.group_kind() == kind.group_kind()));
             found.map(|one| one.crd.clone())
         };
         self.reconcilers.try_refused_again(|kind| crd(then, kind) != crd(definitions, kind));
@@ -377,10 +384,6 @@ impl LoadedReconciler {
             limits: Limits::default(),
         }
     }
-}
-
-fn same_kind(one: &Gvk, other: &Gvk) -> bool {
-    one.group_kind() == other.group_kind()
 }
 
 /// Returns true if two charts have the same script beside them, and it may reach the same.

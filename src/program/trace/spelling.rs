@@ -1,6 +1,7 @@
 //! Two spellings of one value: a Go program that reads `1000m` into a quantity writes `1`, and `1h` becomes `1h0m0s`.
 
 use jiff::Timestamp;
+use opdev_object::go::duration;
 use serde_json::Value;
 
 /// True if two values mean the same, however they are written.
@@ -10,7 +11,7 @@ pub(super) fn means_same(one: &Value, other: &Value) -> bool {
     }
     let (Some(one), Some(other)) = (text(one), text(other)) else { return false };
     same(quantity(&one), quantity(&other))
-        || same(duration(&one), duration(&other))
+        || duration::parse(&one).is_ok_and(|one| duration::parse(&other).is_ok_and(|other| other == one))
         || one
             .parse::<Timestamp>()
             .is_ok_and(|time| other.parse::<Timestamp>().is_ok_and(|other| other == time))
@@ -53,21 +54,6 @@ fn quantity(text: &str) -> Option<f64> {
     let digits =
         number.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
     Some(number.parse::<f64>().ok().filter(|_| digits)? * unit)
-}
-
-/// Seconds of a duration of Go.
-fn duration(text: &str) -> Option<f64> {
-    let (mut rest, mut seconds) = (text, 0.0);
-    while !rest.is_empty() {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-        let (number, after) = rest.split_at(end);
-        let units =
-            [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-        let (unit, times) = units.into_iter().find(|(unit, _)| after.starts_with(unit))?;
-        seconds += number.parse::<f64>().ok()? * times;
-        rest = &after[unit.len()..];
-    }
-    (!text.is_empty()).then_some(seconds)
 }
 
 #[cfg(test)]
