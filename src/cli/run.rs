@@ -95,7 +95,7 @@ pub(super) struct RunArgs {
     disturb_seed: u64,
     /// Run the operator's own Go program under the debugger Delve (dlv), which waits for an editor at this address; the program
     /// does not wait
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:2345")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:2345", value_parser = debug_address)]
     debug: Option<String>,
     /// Download, once at the start, what charts of watches.yaml depend on and lack: `opdev dependency build` for each of them
     #[arg(long)]
@@ -128,6 +128,12 @@ pub(super) struct RunArgs {
 
 /// The number of the request that comes with the start. The screen counts its own from 1.
 const AT_START: RequestId = RequestId::MAX / 2;
+
+/// An address at which Delve can wait.
+fn debug_address(text: &str) -> Result<String, String> {
+    let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    port.map(|_| text.to_owned()).ok_or_else(|| "it is HOST:PORT, such as 127.0.0.1:2345".to_owned())
+}
 
 fn on_exit(text: &str) -> Result<OnExit, Expected> {
     match text {
@@ -498,6 +504,16 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_debugger_waits_at_a_host_and_a_port() {
+        for good in ["127.0.0.1:2345", "[::1]:2345", "localhost:0", ":2345"] {
+            assert_eq!(debug_address(good).unwrap(), good);
+        }
+        for bad in ["foo", "127.0.0.1", "127.0.0.1:", "localhost:http", "1:70000"] {
+            assert!(debug_address(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn namespaces_are_given_or_listed_by_the_environment() {

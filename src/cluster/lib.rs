@@ -46,7 +46,7 @@ use opdev_os::private_folder::PrivateFolder;
 pub use program_proxy::upstream;
 use rules_service::Supervised;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use unreachable::OR_EMBEDDED;
@@ -246,7 +246,9 @@ impl Connection {
             Cluster { name: "embedded".to_owned(), embedded: true, version, ..Cluster::default() };
         let mut lock = None;
         // Without a free port the operator still works; only kubectl beside it does not.
-        let (listening, kubeconfig) = match plane.listen(Listen::default()).await {
+        let project = state_folder.path().parent().and_then(Path::file_name);
+        let project = project.map(|name| name.to_string_lossy().into_owned());
+        let (listening, kubeconfig) = match plane.listen(Listen { project, ..Listen::default() }).await {
             Ok(listening) => {
                 cluster.server = format!("https://{}", listening.address);
                 let (name, held) = free_kubeconfig(state_folder)?;

@@ -50,7 +50,7 @@ fn named(context: &str, cluster: &str, providers: &[String], k3s: bool) -> Optio
     [context, cluster].into_iter().find_map(|name| {
         let prefixed = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty());
         match name {
-            "opdev" => Some(Provider::Opdev),
+            _ if name == "opdev" || prefixed("opdev-") => Some(Provider::Opdev),
             "minikube" => Some(Provider::Minikube),
             "docker-desktop" | "docker-for-desktop" => Some(Provider::DockerDesktop),
             "rancher-desktop" => Some(Provider::RancherDesktop),
@@ -109,9 +109,17 @@ mod tests {
 
     #[test]
     fn names_as_the_tools_write_them() {
-        for local in
-            ["opdev", "kind-dev", "k3d-a", "minikube", "docker-desktop", "rancher-desktop", "colima-x", "k3s"]
-        {
+        for local in [
+            "opdev",
+            "opdev-shop",
+            "kind-dev",
+            "k3d-a",
+            "minikube",
+            "docker-desktop",
+            "rancher-desktop",
+            "colima-x",
+            "k3s",
+        ] {
             assert!(named(local, local, &[], false).is_some(), "{local}");
         }
         for remote in ["prod", "localhost", "admin@127.0.0.1", "kindly-prod", "kind-", "default", ""] {

@@ -583,6 +583,7 @@ pub fn not_running(state: &ProcessState) -> Option<String> {
 pub fn traced(level: Option<TraceLevel>) -> &'static str {
     match level {
         Some(TraceLevel::Full) => "full",
+        Some(TraceLevel::Reconciles) => "no causes",
         Some(TraceLevel::Log) => "log",
         Some(TraceLevel::Wire) => "wire",
         None => "off",

@@ -110,6 +110,11 @@ pub struct Input {
 /// Where no API server can be reached. Everything later is an event, not an error.
 pub async fn run(mut input: Input) -> Result<()> {
     let programs = Programs::of(&input.project).debugged(input.debug.clone());
+    anyhow::ensure!(
+        input.debug.is_none() || !programs.plans().is_empty() || programs.problem().is_some(),
+        "--debug starts the operator's own Go program under the debugger Delve, and this project has no program; \
+         start opdev without it"
+    );
     let options = files::options(&input.project, &input.only, programs.reconcile());
     // Requests of the user reach the inner loop that works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);

@@ -19,6 +19,7 @@ use opdev_event::{
 };
 use opdev_object::meta::Gvk;
 use opdev_operator::manager::ManagerRequest;
+use opdev_os::small_file::small_text;
 use opdev_os::watcher;
 use opdev_os::watcher::{Batch, Watcher};
 use opdev_project::Project;
@@ -30,6 +31,7 @@ use opdev_release::unfit::UnfitWrite;
 use opdev_requests::reload_request::{Ask, HeldError};
 use opdev_sources::Sources;
 use opdev_sources::load::{Loaded, Options, Trial};
+use opdev_sources::merge_conflict;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -509,6 +511,7 @@ impl Reloader {
         self.events.emit(Event::SourcesChanged(Arc::new(changed))).await;
         memory.failed = !loaded.errors.is_empty();
         if !loaded.errors.is_empty() {
+            merge_conflict::explain(&mut loaded.errors, |file| small_text(&self.project.root.join(file)));
             self.events
                 .emit(Event::ReloadFailed(ReloadFailed {
                     at,

@@ -11,6 +11,7 @@ pub mod definitions;
 mod files;
 mod installs;
 pub mod load;
+pub mod merge_conflict;
 pub mod on_save;
 mod overrides;
 mod reconcilers;

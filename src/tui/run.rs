@@ -20,7 +20,9 @@ use crossterm::{execute, queue};
 use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use opdev_event::{Asker, DraftId, DraftTask, OnExit, ProgramRun, Request, RequestId, SessionRequest};
+use opdev_event::{
+    Asker, DraftId, DraftTask, OnExit, ProcessState, ProgramRun, Request, RequestId, SessionRequest,
+};
 use opdev_panes::glyphs;
 use opdev_panes::keys::chord::Key;
 use opdev_panes::terminal::Guard;
@@ -32,6 +34,7 @@ use opdev_panes::theme::Theme;
 use opdev_state::State;
 use ratatui::Terminal;
 use ratatui::backend::{self, CrosstermBackend};
+use rustix::process::{Pid, getpgid, getpgrp, kill_process_group};
 use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
 use std::mem::{ManuallyDrop, replace};
@@ -507,7 +510,7 @@ impl Loop {
                         return Ok(None);
                     }
                     // The editor has it, too, and has given the terminal back.
-                    _ = signals.stop.recv() => self.guard.stop_lent()?,
+                    _ = signals.stop.recv() => self.sleep(Guard::stop_lent).await?,
                     // Its own.
                     _ = signals.interrupt.recv() => {}
                 }
@@ -539,14 +542,41 @@ impl Loop {
         self.ask(id, SessionRequest::Quit { by: Asker::Signal }.into());
     }
 
-    /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a
-    /// little after it was asked for, so what ends it is the wake-up itself.
+    /// Gives the terminal to the shell and sleeps until the shell wakes this job again.
     async fn suspend(&mut self) -> anyhow::Result<()> {
-        let mut woken = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
-        self.guard.stop_job()?;
-        woken.recv().await;
+        self.sleep(Guard::stop_job).await?;
         self.guard.take_back()?;
         self.repaint()
+    }
+
+    /// Stops this job, and with it the operator's programs: the API server stands still with opdev, and the
+    /// calls of a program that went on would time out. The stop comes a little after it was asked for, so the
+    /// wake-up itself ends the sleep.
+    async fn sleep(&self, stop: fn(&Guard) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let mut woken = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
+        let programs = self.program_groups();
+        let tell = |signal| {
+            for group in &programs {
+                let _ = kill_process_group(*group, signal);
+            }
+        };
+        tell(rustix::process::Signal::STOP);
+        let asked = stop(&self.guard);
+        if asked.is_ok() {
+            woken.recv().await;
+        }
+        tell(rustix::process::Signal::CONT);
+        asked
+    }
+
+    /// The process groups of the operator's programs that run, but never opdev's own.
+    fn program_groups(&self) -> Vec<Pid> {
+        let own = getpgrp();
+        let running = self.state.programs.runs().filter_map(|run| match run.state {
+            ProcessState::Running { pid, .. } => i32::try_from(pid).ok().and_then(Pid::from_raw),
+            _ => None,
+        });
+        running.filter_map(|pid| getpgid(Some(pid)).ok()).filter(|group| *group != own).collect()
     }
 
     /// Forgets what is on the screen, so that the next frame draws all of it. `Terminal::clear` would ask the

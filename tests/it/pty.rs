@@ -33,7 +33,11 @@ impl Pty {
         let pair = native_pty_system().openpty(size).unwrap();
         command.env("TERM", "xterm-256color");
         // What the developer has trusted is not the test's.
-        command.env("XDG_STATE_HOME", "/nonexistent");
+        if command.get_env("XDG_STATE_HOME").is_none()
+            || std::env::var_os("XDG_STATE_HOME") == command.get_env("XDG_STATE_HOME").map(Into::into)
+        {
+            command.env("XDG_STATE_HOME", "/nonexistent");
+        }
         command.env_remove("NO_COLOR");
         if std::env::var_os("XDG_CONFIG_HOME") == command.get_env("XDG_CONFIG_HOME").map(Into::into) {
             // Nobody's own settings but those of the test.

@@ -11,6 +11,7 @@ mod lost;
 mod rights;
 mod runs;
 mod seeing;
+mod sleeping;
 mod switching;
 
 use crate::pty::Pty;

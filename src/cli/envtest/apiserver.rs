@@ -142,7 +142,7 @@ fn listen(flags: &Flags) -> Result<Listen> {
     };
     let client_authorities =
         flags.get("client-ca-file").map(|path| file("client-ca-file", Path::new(path))).transpose()?;
-    Ok(Listen { address: SocketAddr::new(ip, port), serving, client_authorities })
+    Ok(Listen { address: SocketAddr::new(ip, port), serving, client_authorities, project: None })
 }
 
 #[cfg(test)]

@@ -66,6 +66,12 @@ impl Controller for Kubelet {
         if pods::phase(&pod) == "Running" && !deleting(&pod) && changed_containers(&pod).next().is_some() {
             return Sync { writes: self.next(view, &pod, &restarted(), now), ..Sync::default() };
         }
+        if pods::phase(&pod) == "Running"
+            && !deleting(&pod)
+            && new_ephemeral_containers(&pod).next().is_some()
+        {
+            return Sync { writes: self.next(view, &pod, &joined(), now), ..Sync::default() };
+        }
         let left = time_left(&pod, now).filter(|_| !deleting(&pod) && !pods::finished(&pod));
         if left == Some(0) {
             return Sync { writes: self.next(view, &pod, &out_of_time(), now), ..Sync::default() };
@@ -186,6 +192,7 @@ impl Kubelet {
         let (kind, containers): (_, Vec<&Value>) = match text(event, "/of") {
             "containers" => ("containers", main.collect()),
             "changedContainers" => ("containers", changed_containers(pod).collect()),
+            "newEphemeralContainers" => ("ephemeralContainers", new_ephemeral_containers(pod).collect()),
             "runningContainers" => ("containers", main.filter(|c| runs("containerStatuses", c)).collect()),
             "initContainers" => ("initContainers", list(pod, "/spec/initContainers").iter().collect()),
             "initContainer" => ("initContainers", init.collect()),
@@ -222,9 +229,11 @@ impl Kubelet {
             status.insert("podIPs".into(), json!([{"ip": address}]));
             status.insert("podIP".into(), address.into());
         }
-        for (kind, field) in
-            [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")]
-        {
+        for (kind, field) in [
+            ("initContainers", "initContainerStatuses"),
+            ("containers", "containerStatuses"),
+            ("ephemeralContainers", "ephemeralContainerStatuses"),
+        ] {
             if let Some(wanted) = stage::containers(next, kind) {
                 let statuses = container_statuses(pod, kind, field, wanted, now);
                 if !statuses.is_empty() {
@@ -265,6 +274,13 @@ fn changed_containers(pod: &Value) -> impl Iterator<Item = &Value> {
         status_of(statuses, container)
             .is_some_and(|status| is_running(status) && text(status, "/image") != text(container, "/image"))
     })
+}
+
+/// The containers that `kubectl debug` has added, and that have not begun.
+fn new_ephemeral_containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let statuses = list(pod, "/status/ephemeralContainerStatuses");
+    let containers = list(pod, "/spec/ephemeralContainers").iter();
+    containers.filter(|container| status_of(statuses, container).is_none())
 }
 
 /// Seconds that a pod may go on for, where it says how many.
@@ -308,6 +324,20 @@ fn restarted() -> Value {
             "conditions": [says("Ready"), says("ContainersReady")],
             "containers": {"changed": true, "restarted": {"exitCode": 143, "reason": "Error"}, "ready": false},
         },
+    })
+}
+
+/// The outcome for a pod to which ephemeral containers were added: they begin, and say nothing of readiness.
+/// An `attach` to one is answered as to any other: that nothing runs here.
+fn joined() -> Value {
+    let event = |reason: &str, message: &str| json!({"of": "newEphemeralContainers", "reason": reason, "message": message});
+    json!({
+        "events": [
+            event("Pulled", "Container image \"{image}\" already present on machine and can be accessed by the pod"),
+            event("Created", "Container created"),
+            event("Started", "Container started"),
+        ],
+        "status": {"ephemeralContainers": {"running": {}, "ready": false, "started": false}},
     })
 }
 

@@ -7,8 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::net::SocketAddr;
 
-/// The kubeconfig of the admin of the plane that listens at `address`.
+/// The kubeconfig of the admin of the plane that listens at `address`. Its context and its cluster have the
+/// plane's name, and its user begins with it: files of several planes go together in one `KUBECONFIG`.
 pub(crate) fn kubeconfig(
+    name: &str,
     address: SocketAddr,
     authority: &str,
     client: &ClientCertificate,
@@ -20,19 +22,19 @@ pub(crate) fn kubeconfig(
         "apiVersion: v1
 kind: Config
 clusters:
-- name: opdev
+- name: {name}
   cluster:
     server: https://{address}
     certificate-authority-data: {authority}
 contexts:
-- name: opdev
+- name: {name}
   context:
-    cluster: opdev
+    cluster: {name}
     namespace: default
-    user: opdev-admin
-current-context: opdev
+    user: {name}-admin
+current-context: {name}
 users:
-- name: opdev-admin
+- name: {name}-admin
   user:
     client-certificate-data: {certificate}
     client-key-data: {key}
@@ -41,8 +43,19 @@ users:
     )
 }
 
+/// The name of a plane in kubeconfigs: `opdev-` and the project's, as kind and k3d begin theirs.
+pub(crate) fn context_name(project: Option<&str>) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let project: String = project.unwrap_or_default().chars().map(keep).collect();
+    match project.trim_matches(['-', '.']) {
+        "" => "opdev".to_owned(),
+        project => format!("opdev-{project}"),
+    }
+}
+
 /// A kubeconfig with a token as its only credential.
 pub(crate) fn kubeconfig_of_token(
+    name: &str,
     address: SocketAddr,
     authority: &str,
     token: &str,
@@ -58,17 +71,17 @@ pub(crate) fn kubeconfig_of_token(
         "apiVersion: v1
 kind: Config
 clusters:
-- name: opdev
+- name: {name}
   cluster:
     server: https://{address}
     certificate-authority-data: {authority}
 contexts:
-- name: opdev
+- name: {name}
   context:
-    cluster: opdev
+    cluster: {name}
     namespace: {namespace}
     user: operator
-current-context: opdev
+current-context: {name}
 users:
 - name: operator
   user:
@@ -82,10 +95,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_context_names_the_project() {
+        assert_eq!(context_name(Some("memcached-operator")), "opdev-memcached-operator");
+        assert_eq!(context_name(Some("my operator: v2")), "opdev-my-operator--v2", "no quotes are needed");
+        assert_eq!(context_name(Some("ü")), "opdev");
+        assert_eq!(context_name(None), "opdev");
+    }
+
+    #[test]
     fn a_namespace_of_digits_stays_a_text() {
         let address = SocketAddr::from(([127, 0, 0, 1], 6443));
         for namespace in ["2024", "true", "1e3", "default"] {
-            let text = kubeconfig_of_token(address, "", "t", namespace, Some("p"));
+            let text = kubeconfig_of_token("opdev", address, "", "t", namespace, Some("p"));
             let read = opdev_object::yaml::from_str(&text).unwrap();
             assert_eq!(read["contexts"][0]["context"]["namespace"], namespace);
             let user = serde_json::json!({"token": "t", "auth-provider": {"name": "p"}});

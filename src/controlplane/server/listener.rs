@@ -4,7 +4,7 @@
 use super::certificates::{Authority, Failure};
 use super::client_certificates::{CertificateUser, ClientAuthorities};
 use super::front::Front;
-use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
+use super::kubeconfig::{context_name, kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
 use super::observer::{Client, Clients, ObservedToken};
 use super::unauthenticated::{UnauthenticatedConnection, UnauthenticatedConnections};
@@ -52,6 +52,8 @@ pub struct Listen {
     /// Certificates of further authorities, PEM, whose client certificates are believed beside the plane's
     /// own: the common name is the user, the organizations are the groups.
     pub client_authorities: Option<String>,
+    /// The project's name: with it the context of the kubeconfig is `opdev-NAME`, else `opdev`.
+    pub project: Option<String>,
 }
 
 impl Default for Listen {
@@ -60,6 +62,7 @@ impl Default for Listen {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             serving: None,
             client_authorities: None,
+            project: None,
         }
     }
 }
@@ -88,6 +91,8 @@ pub struct Listening {
     pub kubeconfig: String,
     /// What clients have to trust, PEM.
     authority: String,
+    /// The name of context and cluster in kubeconfigs.
+    context: String,
 }
 
 impl Listening {
@@ -99,7 +104,14 @@ impl Listening {
         namespace: &str,
         auth_provider: Option<&str>,
     ) -> String {
-        kubeconfig_of_token(self.address, &self.authority, token.token(), namespace, auth_provider)
+        kubeconfig_of_token(
+            &self.context,
+            self.address,
+            &self.authority,
+            token.token(),
+            namespace,
+            auth_provider,
+        )
     }
 }
 
@@ -140,7 +152,8 @@ pub(crate) async fn listen(
     let token = kept_token(&store)?;
     let own = authority.certificate();
     let trusted = listen.serving.as_ref().map_or(&own, |serving| &serving.certificate);
-    let kubeconfig = kubeconfig(address, trusted, &client, &token);
+    let context = context_name(listen.project.as_deref());
+    let kubeconfig = kubeconfig(&context, address, trusted, &client, &token);
     // A client that gets a kubeconfig may rely on it.
     store.settled().await.map_err(|why| why.to_string())?;
     let observed = Arc::clone(front.clients());
@@ -152,7 +165,7 @@ pub(crate) async fn listen(
     let service = Arc::new(ApiService { front, token, observed, stop: stop.clone() });
     let tracker = tasks.clone();
     tasks.spawn(async move { accept(&listener, &tls, &service, &stop, &tracker).await });
-    Ok(Listening { address, kubeconfig, authority: trusted.clone() })
+    Ok(Listening { address, kubeconfig, authority: trusted.clone(), context })
 }
 
 /// Where an earlier plane on the same store has listened, as the kubeconfigs of then say; elsewhere where

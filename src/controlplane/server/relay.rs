@@ -96,7 +96,7 @@ impl Relay {
     /// A kubeconfig for the client: a credential. `auth_provider` names one that the client knows how to
     /// make; any other client refuses the whole file.
     pub fn kubeconfig(&self, namespace: &str, auth_provider: Option<&str>) -> String {
-        kubeconfig_of_token(self.address, &self.authority, &self.token, namespace, auth_provider)
+        kubeconfig_of_token("opdev", self.address, &self.authority, &self.token, namespace, auth_provider)
     }
 }
 

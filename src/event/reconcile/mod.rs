@@ -102,7 +102,7 @@ impl Reconcile {
 
     /// Returns true if its bounds and causes are a guess, for the program tells nothing of its reconciles.
     pub fn is_guessed(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.traced != TraceLevel::Full)
+        self.process.as_ref().is_some_and(|process| !process.traced.tells_reconciles())
     }
 }
 
@@ -112,11 +112,24 @@ impl Reconcile {
 pub enum TraceLevel {
     /// The process itself tells of its reconciles, their causes, reads and calls.
     Full,
+    /// The process itself tells of its reconciles, reads and calls, but not of their causes.
+    Reconciles,
     /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the
     /// object.
     Log,
     /// Reconciles are guessed from its calls to the API server.
     Wire,
+}
+
+impl TraceLevel {
+    /// Returns true if the process itself says when a reconcile begins and ends, so that no part of it is a
+    /// guess.
+    pub fn tells_reconciles(self) -> bool {
+        match self {
+            TraceLevel::Full | TraceLevel::Reconciles => true,
+            TraceLevel::Log | TraceLevel::Wire => false,
+        }
+    }
 }
 
 /// A timed part of a reconcile.

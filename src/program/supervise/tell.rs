@@ -7,6 +7,8 @@ use opdev_event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ReloadFailed, TraceLevel,
     words,
 };
+use opdev_os::small_file::small_text;
+use opdev_sources::merge_conflict;
 use opdev_trace::inject::Rung;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,7 +106,8 @@ impl Life {
         self.input.events.emit(Event::BuildChanged(Arc::new(changed))).await;
     }
 
-    pub(super) async fn tell_broken(&self, diagnostics: Vec<Diagnostic>) {
+    pub(super) async fn tell_broken(&self, mut diagnostics: Vec<Diagnostic>) {
+        merge_conflict::explain(&mut diagnostics, |file| small_text(&self.builder.root.join(file)));
         let (program, files) = (self.builder.plan.words.clone(), self.files.clone());
         let failed = ReloadFailed { at: Timestamp::now(), files, diagnostics, build: true, program };
         self.input.events.emit(Event::ReloadFailed(failed)).await;

@@ -344,3 +344,16 @@ async fn commands_that_write_typed_objects() {
     cluster.kubectl("delete pod box --now --timeout=30s").await;
     cluster.plane.stop().await;
 }
+
+/// Nothing runs in a simulated pod: `kubectl debug` says so instead of waiting for its container.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn debug_explains_itself() {
+    let cluster = Cluster::start().await;
+    cluster.kubectl("run web --image=nginx").await;
+    cluster.kubectl("wait --for=condition=Ready pod/web --timeout=60s").await;
+    let said = cluster.run("kubectl", &["debug", "web", "--image=busybox", "--attach", "--quiet"]).await;
+    assert!(said.code != 0 && said.err.contains("simulates pods and runs no containers"), "{} {} {}", said.code, said.out, said.err);
+    let states = "get pod web -o jsonpath={.status.ephemeralContainerStatuses[*].state.running.startedAt}";
+    assert!(!cluster.kubectl(states).await.is_empty());
+}

@@ -1,4 +1,5 @@
-//! Init containers: one after the other, sidecars, failures on demand.
+//! Init containers: one after the other, sidecars, failures on demand. Ephemeral containers: added to a pod that
+//! runs.
 
 use super::super::fields::flag;
 use super::*;
@@ -68,5 +69,25 @@ fn an_init_container_fails_on_demand_and_recovers() {
     assert!(pods::ready(&again), "{again:#}");
     assert_eq!(init_states(&again), "running terminated terminated");
     assert_eq!(count(&list(&again, "/status/initContainerStatuses")[1], "/restartCount"), 1);
+    at_rest(&mut cluster);
+}
+
+/// `kubectl debug` waits until its container runs, and attaches to it then.
+#[test]
+fn an_ephemeral_container_begins_in_a_pod_that_runs() {
+    let mut cluster = Simulation::new();
+    cluster.create("pods", pod("p", None, "Always"));
+    cluster.settle();
+    let added = json!([{"name": "debugger-x", "image": "busybox", "targetContainerName": "main"}]);
+    cluster.edit("pods", "p", |pod| put(pod, "/spec/ephemeralContainers", added.clone()));
+    cluster.settle();
+    let found = cluster.get("pods", "p").unwrap();
+    let status = &list(&found, "/status/ephemeralContainerStatuses")[0];
+    assert_eq!((text(status, "/name"), text(status, "/image")), ("debugger-x", "busybox"));
+    assert!(status.pointer("/state/running/startedAt").is_some(), "{status:#}");
+    assert!(!flag(status, "/ready") && pods::ready(&found), "it says nothing of the pod's readiness");
+    assert_eq!(count(&found, "/status/containerStatuses/0/restartCount"), 0, "the others go on");
+    let told = cluster.told("p");
+    assert_eq!(told.iter().filter(|told| told.starts_with("Started")).count(), 2, "{told:#?}");
     at_rest(&mut cluster);
 }

@@ -16,7 +16,9 @@ const OLDEST: u32 = 16;
 pub enum Rung {
     /// Reconciles with their causes, cached reads, logs, and an id on every call.
     Full,
-    /// Reconciles as with `Full`, but without causes.
+    /// Everything but the recorders of Events: an Event goes to a reconcile of the object that it is about.
+    Causes,
+    /// Reconciles and cached reads, without causes.
     Passes,
     /// An id on every call whose context has one, and nothing else.
     Header,
@@ -26,7 +28,8 @@ impl Rung {
     /// The next one to try; `None` where nothing is left but a build without any file.
     pub fn below(self) -> Option<Rung> {
         match self {
-            Rung::Full => Some(Rung::Passes),
+            Rung::Full => Some(Rung::Causes),
+            Rung::Causes => Some(Rung::Passes),
             Rung::Passes => Some(Rung::Header),
             Rung::Header => None,
         }
@@ -35,7 +38,8 @@ impl Rung {
     /// The level that the header shows.
     pub fn level(self) -> TraceLevel {
         match self {
-            Rung::Full | Rung::Passes => TraceLevel::Full,
+            Rung::Full | Rung::Causes => TraceLevel::Full,
+            Rung::Passes => TraceLevel::Reconciles,
             Rung::Header => TraceLevel::Wire,
         }
     }
@@ -44,6 +48,7 @@ impl Rung {
     pub fn name(self) -> &'static str {
         match self {
             Rung::Full => "full",
+            Rung::Causes => "causes",
             Rung::Passes => "passes",
             Rung::Header => "header",
         }
@@ -187,12 +192,14 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
     if rung == Rung::Passes {
         return files;
     }
-    files.push(RECORDERS);
-    // Recorders of the newer Events are there since 0.23, and take annotations since 0.25.
-    match minor {
-        ..23 => {}
-        23..25 => files.push(RECORDERS_NEW),
-        25.. => files.push(RECORDERS_ANNOTATED),
+    if rung == Rung::Full {
+        files.push(RECORDERS);
+        // Recorders of the newer Events are there since 0.23, and take annotations since 0.25.
+        match minor {
+            ..23 => {}
+            23..25 => files.push(RECORDERS_NEW),
+            25.. => files.push(RECORDERS_ANNOTATED),
+        }
     }
     files.push(CAUSES);
     // Queues hold requests since 0.19, know priorities since 0.20; informers take options since 0.21.
@@ -251,9 +258,38 @@ mod tests {
             names("v0.16.1", Rung::Full),
             ["trace", "places", "passes", "recorders", "causes", "queue_untyped"]
         );
+        assert_eq!(names("v0.25.0", Rung::Causes), but(&["recorders", "recorders_annotated"]));
         assert_eq!(names("v0.16.1", Rung::Passes), ["trace", "places", "passes"]);
         assert_eq!(names("v0.24.1", Rung::Header), ["trace", "places"]);
         assert!(names("v0.15.3", Rung::Full).is_empty(), "too old");
+    }
+
+    /// A file that no version asks for would be left out without a word.
+    #[test]
+    fn each_go_file_of_the_folder_is_added_for_some_version() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inject");
+        let kept: std::collections::BTreeSet<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".go").map(str::to_owned))
+            .collect();
+        let added = (OLDEST..40).flat_map(|minor| files(minor, Rung::Full));
+        let added: std::collections::BTreeSet<String> = added
+            .map(|Added(name, _)| name.trim_start_matches("aa_opdev_").trim_end_matches(".go").to_owned())
+            .collect();
+        assert_eq!(added, kept);
+    }
+
+    #[test]
+    fn each_rung_adds_less_and_the_header_says_what_is_missing() {
+        let mut rungs = vec![Rung::Full];
+        while let Some(below) = rungs.last().unwrap().below() {
+            assert!(names("v0.25.0", below).len() < names("v0.25.0", *rungs.last().unwrap()).len());
+            rungs.push(below);
+        }
+        let has_causes: Vec<bool> =
+            rungs.iter().map(|rung| names("v0.25.0", *rung).contains(&"causes")).collect();
+        let says_full: Vec<bool> = rungs.iter().map(|rung| rung.level() == TraceLevel::Full).collect();
+        assert_eq!(has_causes, says_full, "the header says full exactly where causes are told");
     }
 
     #[test]
