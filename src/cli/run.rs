@@ -6,11 +6,12 @@ use super::logging;
 use super::signals;
 use super::webhooks::WebhookArgs;
 use crate::print;
+use jiff::Timestamp;
 use opdev_cluster::Choice;
 use opdev_cluster::owner::Owner;
 use opdev_event::sink::EventSink;
 use opdev_event::words::Expected;
-use opdev_event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
+use opdev_event::{Event, FaultRule, Level, Notice, OnExit, ProjectTask, Request, RequestId};
 use opdev_findings::Findings;
 
 use opdev_inner_loop::bus;
@@ -129,6 +130,20 @@ pub(super) struct RunArgs {
 /// The number of the request that comes with the start. The screen counts its own from 1.
 const AT_START: RequestId = RequestId::MAX / 2;
 
+/// The notice of a project that cannot be written.
+fn kept_elsewhere(folder: &Path) -> Event {
+    Event::Noticed(Notice {
+        at: Timestamp::now(),
+        level: Level::Info,
+        message: format!(
+            "the project's folder cannot be written, so opdev keeps its files in {}",
+            folder.display()
+        ),
+        hint: None,
+        object: None,
+    })
+}
+
 /// An address at which Delve can wait.
 fn debug_address(text: &str) -> Result<String, String> {
     let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
@@ -212,6 +227,9 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         (findings, Some(ask.downgrade())),
         shutdown.clone(),
     );
+    if !state_folder.path().starts_with(&project.root) {
+        runtime.block_on(events.emit(kept_elsewhere(state_folder.path())));
+    }
     let screen = match output {
         Output::Panes => Some(screen(opdev_tui::TuiInput {
             snapshots: bus.snapshots.clone(),

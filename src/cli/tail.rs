@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use opdev_event::{Event, words};
 use opdev_os::lock::Lock;
 use opdev_os::private_folder::PrivateFolder;
+use opdev_os::state_path::state_path;
 use opdev_project::Project;
 use opdev_project::journal;
 use std::io::Write as _;
@@ -39,7 +40,7 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
     }
     let from = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &from)?;
-    let path = project.root.join(".opdev").join(journal::FILE);
+    let path = state_path(&project.root).join(journal::FILE);
     if !path.exists() {
         bail!(
             "{} does not exist: no opdev has run in this project yet; start one with `opdev run`",

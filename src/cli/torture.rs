@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_ci::Pick;
 use opdev_event::words::visible;
-use opdev_os::private_folder::{PrivateFolder, STATE, write_named};
+use opdev_os::private_folder::write_named;
 use opdev_project::Project;
 use opdev_project::trust;
 use opdev_project::trust::{Store, Trust};
@@ -253,7 +253,7 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
     let parallel = if project.has_program() { 1 } else { cores };
     let folder = match args.replay {
         Some(_) => None,
-        None => Some(PrivateFolder::state(&project.root.join(STATE))?.folder("torture")?),
+        None => Some(project.state_folder()?.folder("torture")?),
     };
     Ok(TortureInput {
         settings: Settings {

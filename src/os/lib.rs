@@ -9,6 +9,7 @@ pub mod private_folder;
 pub mod read;
 pub mod sha256;
 pub mod small_file;
+pub mod state_path;
 pub mod user_config;
 pub mod watcher;
 pub mod yaml_files;

@@ -7,8 +7,9 @@ use super::trust::{self, Trust};
 use anyhow::Result;
 use opdev_event::Permission;
 use opdev_helm::chart;
-use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
+use opdev_os::state_path::state_path;
 use opdev_os::watcher::WatchSet;
 use opdev_os::yaml_files::yaml_files;
 use opdev_sources::load::{Files, Loader, Options, OwnProgram};
@@ -339,7 +340,7 @@ pub fn is_foreign(path: &Path) -> bool {
 pub fn write_declarations(project: &Project, crds: &[Arc<Value>]) -> Result<()> {
     let text = opdev_types::declarations::declarations(crds.iter().map(AsRef::as_ref));
     // What git tracks was looked at when opdev started.
-    let folder = PrivateFolder::make(&project.root.join(STATE))?.folder("types")?;
+    let folder = PrivateFolder::make(&state_path(&project.root))?.folder("types")?;
     if folder.read("opdev.d.ts").is_ok_and(|there| there.is_some_and(|there| there == text.as_bytes())) {
         return Ok(());
     }

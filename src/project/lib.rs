@@ -17,8 +17,9 @@ use crate::program::Programs;
 use crate::settings::Settings;
 use anyhow::{Context as _, Result, bail};
 use opdev_event::Diagnostic;
-use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
+use opdev_os::state_path::state_path;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -196,12 +197,13 @@ impl Project {
         }))
     }
 
-    /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`.
+    /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`. Of a project that cannot
+    /// be written it lies in the user's own folder.
     ///
     /// # Errors
     /// Where it cannot be created, is a link, is not this user's alone, or is tracked by git.
     pub fn state_folder(&self) -> Result<PrivateFolder> {
-        PrivateFolder::state(&self.root.join(STATE))
+        PrivateFolder::state(&state_path(&self.root))
     }
 
     /// The path of `watches.yaml` and its text, or why it cannot be read; `None` where the project has none.

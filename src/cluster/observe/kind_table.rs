@@ -44,13 +44,19 @@ struct Pace {
     first: Duration,
     /// The longest.
     longest: Duration,
+    /// A kind that is not served is looked for again after this: its CRD is often applied a moment later.
+    missing: Duration,
     /// A small table is read anew after this many seconds, for cells that count time grow old without a
     /// change.
     small_seconds: u32,
 }
 
-const PACE: Pace =
-    Pace { first: Duration::from_secs(1), longest: Duration::from_secs(30), small_seconds: 30 };
+const PACE: Pace = Pace {
+    first: Duration::from_secs(1),
+    longest: Duration::from_secs(30),
+    missing: Duration::from_secs(2),
+    small_seconds: 30,
+};
 
 /// Kinds that were listed so long ago are listed again where somebody wants to choose one.
 const KINDS_OLD: Duration = Duration::from_secs(10);
@@ -209,7 +215,7 @@ impl Following {
                 None => match self.find().await {
                     Ok(true) => continue,
                     Ok(false) => {
-                        tokio::time::sleep(self.pace.longest).await;
+                        tokio::time::sleep(self.pace.missing).await;
                         continue;
                     }
                     Err(error) => Ended::Failed(error),

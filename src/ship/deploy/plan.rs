@@ -11,6 +11,7 @@ use opdev_event::{Diagnostic, Plan, Protection, Skipped};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_os::lock::Lock;
 use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_os::state_path::state_path;
 use opdev_project::Project;
 use opdev_project::load::read_once;
 use opdev_project::trust::Trust;
@@ -198,7 +199,7 @@ impl ClusterPlace {
                     Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice.clone() }
                 }
                 None => {
-                    let kept = root.join(STATE).join(opdev_cluster::data_folder::NAME);
+                    let kept = state_path(root).join(opdev_cluster::data_folder::NAME);
                     copy_objects(&kept, &folder.folder(opdev_cluster::data_folder::NAME)?)?;
                     let owner = Owner::at(&copies.join("owner"));
                     let controllers = Controllers::None;

@@ -353,7 +353,13 @@ async fn debug_explains_itself() {
     cluster.kubectl("run web --image=nginx").await;
     cluster.kubectl("wait --for=condition=Ready pod/web --timeout=60s").await;
     let said = cluster.run("kubectl", &["debug", "web", "--image=busybox", "--attach", "--quiet"]).await;
-    assert!(said.code != 0 && said.err.contains("simulates pods and runs no containers"), "{} {} {}", said.code, said.out, said.err);
+    assert!(
+        said.code != 0 && said.err.contains("simulates pods and runs no containers"),
+        "{} {} {}",
+        said.code,
+        said.out,
+        said.err
+    );
     let states = "get pod web -o jsonpath={.status.ephemeralContainerStatuses[*].state.running.startedAt}";
     assert!(!cluster.kubectl(states).await.is_empty());
 }

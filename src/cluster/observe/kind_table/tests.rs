@@ -130,7 +130,7 @@ async fn a_kind_that_is_gone_is_looked_for_again() {
 #[tokio::test]
 async fn a_word_that_means_no_kind_is_asked_again() {
     let (mut tables, mut told, asked) = server(|_| page());
-    tables.pace.longest = Duration::from_millis(1);
+    tables.pace.missing = Duration::from_millis(1);
     tables.show(query("gadgets"));
     let table = wait_for(&mut told, |table| table.problem.is_some()).await;
     assert!(table.problem.unwrap().contains("serves no kind gadgets"));

@@ -4,8 +4,9 @@
 
 use super::edit::body_of;
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
+use opdev_os::state_path::{shown, state_path};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
@@ -128,7 +129,7 @@ impl DraftFile {
     }
 
     fn keep_in_project(&self, body: &[u8], beside: &[OsString]) -> Result<String> {
-        let folder = PrivateFolder::state(&self.project.join(STATE))?.folder("drafts")?;
+        let folder = PrivateFolder::state(&state_path(&self.project))?.folder("drafts")?;
         let old = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = free_name(folder.path(), &old, body);
         folder.write(&name, body)?;
@@ -137,7 +138,7 @@ impl DraftFile {
             let renamed = left.to_string_lossy().replace(&old, &name);
             folder.write(&renamed, &read::bytes_up_to(self.folder.join(left), LARGEST)?)?;
         }
-        Ok(format!("{STATE}/drafts/{name}"))
+        Ok(shown(&self.project, &folder.path().join(name)))
     }
 
     /// The files that the editor has left beside the text.
@@ -173,8 +174,9 @@ fn file_name(about: &str) -> String {
 
 /// The text of an earlier draft of that name that is still kept, relative to the project.
 pub(crate) fn kept_before(project: &Path, about: &str) -> Option<String> {
-    let place = format!("{STATE}/drafts/{}", file_name(about));
-    project.join(&place).symlink_metadata().is_ok_and(|file| file.is_file()).then_some(place)
+    let place = state_path(project).join("drafts").join(file_name(about));
+    let is_there = place.symlink_metadata().is_ok_and(|file| file.is_file());
+    is_there.then(|| shown(project, &place))
 }
 
 /// A name in a folder under which no other text is kept.

@@ -6,7 +6,8 @@ use crate::objects::apply::expanded;
 use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
 use jiff::Zoned;
-use opdev_os::private_folder::{PrivateFolder, STATE, write_named};
+use opdev_os::private_folder::{PrivateFolder, write_named};
+use opdev_os::state_path::{shown, state_path};
 
 impl Requests {
     pub(crate) async fn save_text(&self, path: Option<&str>, name: &str, text: &str) -> Result<Done> {
@@ -15,8 +16,9 @@ impl Requests {
         let saved = tokio::task::spawn_blocking(move || -> Result<String> {
             let Some(path) = path else {
                 let file = format!("{}-{name}", Zoned::now().strftime("%Y%m%d-%H%M%S"));
-                PrivateFolder::state(&root.join(STATE))?.folder("saved")?.write(&file, text.as_bytes())?;
-                return Ok(format!("{STATE}/saved/{file}"));
+                let folder = PrivateFolder::state(&state_path(&root))?.folder("saved")?;
+                folder.write(&file, text.as_bytes())?;
+                return Ok(shown(&root, &folder.path().join(file)));
             };
             let place = root.join(expanded(&path));
             if place.symlink_metadata().is_ok() {

@@ -17,6 +17,7 @@ use opdev_event::{Event, ProcessState};
 use opdev_object::yaml;
 use opdev_os::read;
 use opdev_os::small_file::small_text;
+use opdev_os::state_path::state_path;
 use opdev_project::journal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Where there was no run, no reconcile of a process was seen in it, or a marker cannot be read.
 pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
-    let rights = used(&root.join(".opdev"))?;
+    let rights = used(&state_path(root))?;
     let roles = roles(made)?;
     let (missing, unused) = (rights.missing(&roles), rights.unused(&roles));
     let mut text = format!("In {} passes of the newest run:\n", rights.reconciles);
@@ -74,7 +75,7 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
 /// named.
 pub fn addition(root: &Path) -> Result<Addition> {
     let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
-    let rights = used(&root.join(".opdev"))?;
+    let rights = used(&state_path(root))?;
     let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
     if missing.is_empty() {
         bail!("every right that was used in {} passes is allowed by the markers", rights.reconciles);
