@@ -60,6 +60,9 @@ pub struct ProcessChanged {
     /// How much opdev sees of its reconciles; nothing but log lines where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<TraceLevel>,
+    /// The breakpoint at which a debugger holds the running program. Nothing is reconciled until it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakpoint: Option<Place>,
 }
 
 /// The state of a program.

@@ -27,7 +27,7 @@ pub(super) fn stop_reason(line: &str) -> Option<&str> {
 /// How the program has ended, as Delve at this address says; `None` where it does not. The debugger's own end
 /// says nothing about that.
 pub(super) async fn exit_status(address: &str) -> Option<ExitStatus> {
-    let answer = tokio::time::timeout(PATIENCE, state(address)).await.ok()?.ok()?;
+    let answer = state(address).await?;
     // Delve answers for a program that has ended with an error in words, or with a state.
     let code = match answer["result"]["State"]["exited"].as_bool() {
         Some(true) => answer["result"]["State"]["exitStatus"].as_i64(),
@@ -41,8 +41,13 @@ pub(super) async fn exit_status(address: &str) -> Option<ExitStatus> {
     Some(ExitStatus::from_raw(if code < 0 { code.checked_neg()? } else { code.checked_mul(256)? }))
 }
 
-/// Asks for its state by JSON-RPC.
-async fn state(address: &str) -> Result<Value> {
+/// Its state by JSON-RPC, while the program goes on; `None` where it does not answer in time. Each question has
+/// a connection of its own: Delve prints why a program stands still only where nobody is connected.
+pub(super) async fn state(address: &str) -> Option<Value> {
+    tokio::time::timeout(PATIENCE, ask(address)).await.ok()?.ok()
+}
+
+async fn ask(address: &str) -> Result<Value> {
     let mut stream = TcpStream::connect(address).await?;
     let question = json!({"method": "RPCServer.State", "params": [{"NonBlocking": true}], "id": 1});
     stream.write_all(question.to_string().as_bytes()).await?;

@@ -4,6 +4,7 @@
 //! does. Starts nothing by itself: `inner_loop` asks for it.
 
 pub mod audit;
+mod breakpoints;
 mod build;
 mod connections;
 mod crash;

@@ -450,6 +450,7 @@ async fn waits(supervisor: &Supervisor, why: &str) {
         starts: 0,
         state: ProcessState::Waiting { why: why.to_owned() },
         traced: None,
+        breakpoint: None,
     };
     supervisor.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
 }

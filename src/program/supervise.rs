@@ -11,6 +11,7 @@ mod limits;
 mod start;
 mod tell;
 
+use super::breakpoints::{BreakpointAt, Breakpoints};
 use super::build::{Builder, Built, Outcome};
 use super::crash::{self, Crashes};
 use super::lines::Tail;
@@ -23,7 +24,7 @@ use going_back::Before;
 use jiff::Timestamp;
 pub use limits::Limits;
 use opdev_event::sink::EventSink;
-use opdev_event::{BuildState, Event, Level, Notice, ProcessExit, ProcessState, words};
+use opdev_event::{BuildState, Event, Level, Notice, Place, ProcessExit, ProcessState, words};
 use opdev_findings::facts::observed::Seen;
 use opdev_os::child::{Child, status_words};
 use opdev_os::small_file::small_text;
@@ -168,6 +169,9 @@ struct Running {
     /// When it should have called the API server, and how many calls there were before; `None` where that was
     /// told.
     silent: Option<(Instant, u64)>,
+    breakpoints: Breakpoints,
+    /// Where it stands in a debugger.
+    breakpoint: Option<Place>,
 }
 
 /// A build that runs, and when it began.
@@ -291,6 +295,7 @@ enum Next {
     NamesObjects,
     Tells,
     Stands(String),
+    Breakpoint(Option<BreakpointAt>),
     Vetted(Vec<Notice>),
     Ready(bool),
     Retry,
@@ -325,10 +330,11 @@ impl Life {
                 let Life { input, running, building, vet, retry, .. } = &mut self;
                 let ended = async {
                     match running {
-                        Some(Running { child, stops, names, silent, .. }) => tokio::select! {
+                        Some(Running { child, stops, names, silent, breakpoints, .. }) => tokio::select! {
                             status = child.wait() => Next::Ended(status.ok()),
                             () = wait_until(silent.map(|(at, _)| at)) => Next::Silent,
                             Some(reason) = stops.recv() => Next::Stands(reason),
+                            Some(place) = breakpoints.place.recv() => Next::Breakpoint(place),
                             Some(()) = names.recv() => Next::NamesObjects,
                         },
                         None => std::future::pending().await,
@@ -370,6 +376,7 @@ impl Life {
                 Next::NamesObjects => self.names_objects().await,
                 Next::Tells => self.tells_itself().await,
                 Next::Stands(reason) => self.stands(&reason).await,
+                Next::Breakpoint(place) => self.at_breakpoint(place).await,
                 Next::Vetted(found) => {
                     for notice in found {
                         self.input.events.emit(Event::Noticed(notice)).await;
@@ -547,24 +554,6 @@ impl Life {
             },
         };
         self.tell().await;
-    }
-
-    /// The debugger says why the program stands still.
-    async fn stands(&mut self, reason: &str) {
-        let address = self.builder.plan.debug.clone().unwrap_or_default();
-        if reason == debugger::EXITED {
-            // The debugger itself goes on, for somebody may look at the end.
-            if let Some(Running { child, exited, .. }) = &mut self.running {
-                *exited = debugger::exit_status(&address).await;
-                child.ask_to_stop();
-            }
-            return;
-        }
-        let message = format!(
-            "the program stands still in the debugger ({reason}): look at it with dlv connect {address}, or press R to start \
-             it anew"
-        );
-        self.notice(Level::Warn, message).await;
     }
 
     /// The program could not be started at all.

@@ -469,7 +469,7 @@ fn free_address() -> String {
 fn delve_after_the_end(address: &str) {
     let listener = std::net::TcpListener::bind(address).unwrap();
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok).take(1) {
+        for mut stream in listener.incoming().map_while(Result::ok).take(20) {
             let mut asked = [0; 512];
             let read = stream.read(&mut asked).unwrap();
             assert!(String::from_utf8_lossy(&asked[..read]).contains("RPCServer.State"));

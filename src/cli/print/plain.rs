@@ -233,6 +233,10 @@ fn build(build: &BuildChanged) -> String {
 fn process(run: &ProcessChanged) -> String {
     let how = match &run.state {
         ProcessState::Waiting { why } => format!("waits for {why}"),
+        ProcessState::Running { .. } if run.breakpoint.is_some() => {
+            let place = run.breakpoint.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("stands at a breakpoint, {place}; nothing is reconciled until it goes on")
+        }
         ProcessState::Running { pid, files, since_save } => {
             let start = if run.starts > 1 { format!("start {}, ", run.starts) } else { String::new() };
             let saved = match files.is_empty() {

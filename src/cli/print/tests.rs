@@ -403,7 +403,14 @@ fn own_program() -> Vec<Event> {
     };
     let run = |state| {
         let (program, traced) = ("go ./cmd".to_owned(), Some(TraceLevel::Full));
-        Event::ProcessChanged(Arc::new(ProcessChanged { at: at(), program, starts: 2, state, traced }))
+        Event::ProcessChanged(Arc::new(ProcessChanged {
+            at: at(),
+            program,
+            starts: 2,
+            state,
+            traced,
+            breakpoint: None,
+        }))
     };
     let files = vec!["cmd/main.go".to_owned()];
     vec![

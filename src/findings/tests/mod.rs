@@ -74,6 +74,7 @@ impl World {
             state,
             starts: 1,
             traced: None,
+            breakpoint: None,
         };
         self.event(&Event::ProcessChanged(Arc::new(run)));
     }

@@ -1,6 +1,7 @@
 //! One start of a program: its command, its environment, and the ways of its lines.
 
 use super::{Environment, Life, OTHER_CLUSTERS, Running, Start};
+use crate::breakpoints::Breakpoints;
 use crate::debugger;
 use crate::lines;
 use crate::lines::{Tail, Told};
@@ -68,8 +69,20 @@ impl Life {
         };
         self.state = ProcessState::Running { pid: child.pid, files, since_save };
         let silent = self.first_call_by(debugged.is_some());
+        let breakpoints = debugged.as_deref().map(Breakpoints::follow).unwrap_or_default();
         let since = Instant::now();
-        self.running = Some(Running { child, since, tail, readers, stops, names, exited: None, silent });
+        self.running = Some(Running {
+            child,
+            since,
+            tail,
+            readers,
+            stops,
+            names,
+            exited: None,
+            silent,
+            breakpoints,
+            breakpoint: None,
+        });
         self.tell().await;
         if let Some(address) = debugged.filter(|_| self.starts == 1) {
             self.tell_debugger(&address).await;

@@ -69,6 +69,7 @@ impl Life {
             starts: self.starts,
             state: self.state.clone(),
             traced: self.level(),
+            breakpoint: self.running.as_ref().and_then(|running| running.breakpoint.clone()),
         };
         self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
     }

@@ -27,6 +27,7 @@ fn need(program: &Program) -> (u8, Option<Timestamp>) {
     let rank = match (build.map(|build| &build.state), run.map(|run| &run.state)) {
         (Some(BuildState::Broken { .. }), _) => 5,
         (_, Some(ProcessState::Failed { .. } | ProcessState::Restarting { .. })) => 4,
+        (_, Some(ProcessState::Running { .. })) if run.is_some_and(|run| run.breakpoint.is_some()) => 4,
         (Some(BuildState::Building), _) => 3,
         (_, Some(ProcessState::Waiting { .. })) => 2,
         (_, Some(ProcessState::Running { files, .. })) if !files.is_empty() => 1,
@@ -52,6 +53,14 @@ fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) 
     };
     let told =
         |role, text: String, short: String| Some(Save::new(role, [format!("{text}{starts}"), text, short]));
+    if let Some(place) = &run.breakpoint {
+        let short = words::file_name(&place.to_string()).to_owned();
+        let text = format!("⚠ operator stands at a breakpoint, {short}");
+        return Some(Save::new(
+            Role::Changed,
+            [text, format!("⚠ at {short}"), "⚠ at a breakpoint".to_owned()],
+        ));
+    }
     match &run.state {
         ProcessState::Waiting { why } => {
             told(Role::Busy, format!("◐ operator ({place}) waits for {why}"), format!("◐ waits for {why}"))

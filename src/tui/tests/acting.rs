@@ -531,7 +531,14 @@ fn of_a_program(more: Vec<Event>) -> State {
     let mut sources = (*sources).clone();
     sources.kinds[0].health = KindHealth::Process { program: program.clone() };
     let state = ProcessState::Running { pid: 7, files: Vec::new(), since_save: std::time::Duration::ZERO };
-    let run = ProcessChanged { at: now(), program, starts: 1, state, traced: Some(TraceLevel::Full) };
+    let run = ProcessChanged {
+        at: now(),
+        program,
+        starts: 1,
+        state,
+        traced: Some(TraceLevel::Full),
+        breakpoint: None,
+    };
     let then = [Event::SourcesChanged(Arc::new(sources)), Event::ProcessChanged(Arc::new(run))];
     of(events().into_iter().chain(then).chain(more).collect())
 }

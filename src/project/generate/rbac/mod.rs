@@ -259,6 +259,7 @@ mod tests {
                     starts: 1,
                     state,
                     traced: None,
+                    breakpoint: None,
                 }
                 .into(),
             )
