@@ -292,12 +292,11 @@ fn wrote(reconcile: &Reconcile) -> String {
     }
 }
 
-/// The sign of a reconcile, the worst of what came of it and what was found in it.
+/// The sign of a reconcile by its result. What was noted in it is no sign of a fault: a cache that is a moment
+/// behind is ordinary, and what is wrong is told by findings.
 fn sign(reconcile: &Reconcile) -> (&'static str, Role) {
-    let found = reconcile.process.as_ref().is_some_and(|process| !process.findings.is_empty());
     match reconcile.outcome {
         Outcome::Failed => ("✗", Role::Bad),
-        _ if found => ("⚠", Role::Busy),
         Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => ("●", Role::Good),
         Outcome::Uninstalled => ("✓", Role::Good),
         Outcome::Waiting => ("◐", Role::Busy),

@@ -8,6 +8,7 @@ use super::text::{Row, cut, cut_front, left, right, width};
 use super::theme::Role;
 use jiff::tz::TimeZone;
 use opdev_event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEvent, words};
+use opdev_object::api_path::plural;
 use std::time::Duration;
 
 /// Changed fields that are named for one cause in place; the bars below should stay in sight.
@@ -130,7 +131,7 @@ impl Scale {
 /// How wide label and bar are; no bar where there is no room for one.
 fn columns(cells: usize) -> (usize, usize) {
     let tail = if cells >= 64 { 24 } else { 13 };
-    let label = (cells * 2 / 5).clamp(12, 44).min(cells.saturating_sub(tail + 2));
+    let label = (cells / 2).clamp(12, 48).min(cells.saturating_sub(tail + 2));
     let bar = cells.saturating_sub(label + tail + 2);
     if bar < 6 { (label + bar, 0) } else { (label, bar) }
 }
@@ -271,7 +272,7 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
             .calls
             .get(i)
             .map(|call| {
-                let row = call_row(call, label, &drawn((call.start, call.took), '█'));
+                let row = call_row(call, reconcile, label, &drawn((call.start, call.took), '█'));
                 mark(row, reconcile, i)
             })
             .unwrap_or_default(),
@@ -305,7 +306,47 @@ pub(crate) fn answer(call: &Call) -> String {
     words::one_line(&text)
 }
 
-fn call_row(call: &Call, label: usize, bar: &str) -> Row {
+/// Kinds that operators call about without writing them; a path has only their plural.
+const COMMON: [&str; 22] = [
+    "ConfigMap",
+    "CronJob",
+    "CustomResourceDefinition",
+    "DaemonSet",
+    "Deployment",
+    "Endpoints",
+    "EndpointSlice",
+    "Event",
+    "Ingress",
+    "Job",
+    "Lease",
+    "Namespace",
+    "NetworkPolicy",
+    "Node",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "ReplicaSet",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "StatefulSet",
+];
+
+/// The object of a call as everything else on the screen names it: `Deployment web` for `deployments/web`. The
+/// kind stays whole, and a name that has no room loses its front. A list keeps its plural.
+fn called(call: &Call, reconcile: &Reconcile, room: usize) -> String {
+    let Some((resource, name)) = call.target.split_once('/') else { return cut_front(&call.target, room) };
+    let about = reconcile.objects.iter().map(|change| &change.object).chain([&reconcile.object]);
+    let mut kinds = about.map(|object| object.gvk.kind.as_str()).chain(COMMON);
+    let kind = kinds.find(|kind| plural(kind) == resource).unwrap_or(resource);
+    // Where next to nothing of the name were left, the name counts more.
+    match room.saturating_sub(width(kind) + 1) {
+        short if short < 8.min(width(name)) => cut_front(&format!("{kind} {name}"), room),
+        left => format!("{kind} {}", cut_front(name, left)),
+    }
+}
+
+fn call_row(call: &Call, reconcile: &Reconcile, label: usize, bar: &str) -> Row {
     let role = if refused(call) { Role::Bad } else { Role::Text };
     let sign = if refused(call) { "✗" } else { " " };
     let verb = left(&call.verb, 6);
@@ -313,7 +354,7 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
     let cached = if call.path.starts_with("cache:") { " cache" } else { "" };
     Row::new(role, format!("   {sign} "))
         .and(Role::Key, verb)
-        .and(Role::Text, format!(" {}", left(&cut_front(&call.target, room), room)))
+        .and(Role::Text, format!(" {}", left(&called(call, reconcile, room), room)))
         .and(role, bar)
         .and(Role::Dim, format!(" {}", right(&took(call.took), 7)))
         .and(role, format!(" {}", cut(&answer(call), 15)))

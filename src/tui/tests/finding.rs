@@ -445,3 +445,34 @@ fn rows_that_follow_are_rows_made_anew() {
         }
     }
 }
+
+/// A cache that is a moment behind is ordinary: a fresh project is not told that something is wrong with it.
+#[test]
+fn what_is_noted_in_one_reconcile_is_no_warning() {
+    use opdev_event::{FindingKind, Outcome, ProgramTrace, ReadFinding, TraceLevel};
+    let mut noted =
+        super::fixture::reconcile(1, "memcached-sample", "17:00:00", vec![], Outcome::Unchanged, 10);
+    let note = ReadFinding {
+        kind: FindingKind::StaleRead,
+        message: "the cache was behind".to_owned(),
+        hint: "wait for it".to_owned(),
+        object: noted.object.clone(),
+        reconcile: None,
+    };
+    noted.process = Some(Box::new(ProgramTrace {
+        controller: "memcached".to_owned(),
+        reconcile_id: "a".to_owned(),
+        traced: TraceLevel::Full,
+        reads: Vec::new(),
+        own_writes: Vec::new(),
+        guessed_calls: Vec::new(),
+        disturbed_calls: Vec::new(),
+        late_calls: 0,
+        findings: vec![note],
+        evidence: opdev_event::evidence::Handover::default(),
+    }));
+    let made = object("Memcached", "memcached-sample", None, "17:00:00", &json!({}));
+    let state = of(vec![started(), sources(1, &[]), seen(made), Event::Reconciled(Arc::new(noted))]);
+    let said = text(&screen(&state, &mut ViewState::default(), "", SIZE));
+    assert!(said.contains("i the cache was behind") && !said.contains('⚠'), "{said}");
+}

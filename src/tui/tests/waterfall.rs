@@ -2,8 +2,8 @@
 
 use super::fixture;
 use jiff::tz::TimeZone;
-use opdev_event::Outcome;
 use opdev_event::Step;
+use opdev_event::{Call, Outcome};
 use opdev_panes::text::width;
 use opdev_panes::waterfall::{FEW, Line, Scale, lines, row};
 use std::time::Duration;
@@ -42,4 +42,45 @@ fn lines_fit_and_their_number_does_not_depend_on_the_width() {
             }
         }
     }
+}
+
+#[test]
+fn calls_name_objects_as_the_rest_of_the_screen_does() {
+    let call = |target: &str| Call {
+        verb: "get".to_owned(),
+        path: String::new(),
+        target: target.to_owned(),
+        start: Duration::ZERO,
+        took: ms(1),
+        status: 200,
+        reason: None,
+        place: None,
+    };
+    let mut reconcile = fixture::reconcile(1, "example", "17:00:00", vec![], Outcome::Unchanged, 10);
+    reconcile.calls = [
+        "deployments/example-ingress-greeter",
+        "services/example-ingress-greeter",
+        "memcacheds/example/status",
+        "widgets/example",
+        "secrets",
+    ]
+    .map(call)
+    .to_vec();
+    let said = |cells| {
+        let rows = (0..5).map(|at| row(Line::Call(at), &reconcile, &TimeZone::UTC, cells).text());
+        rows.map(|row| row.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    let whole = [
+        "Deployment example-ingress-greeter",
+        "Service example-ingress-greeter",
+        "Memcached example/status",
+        "widgets example",
+        "secrets",
+    ];
+    let wide = said(140);
+    assert_eq!(wide[..4], whole[..4]);
+    assert!(wide[4].starts_with("secrets"));
+    // Two objects of one name stay two.
+    assert_eq!(said(62)[..2], ["Deployment …greeter", "Service …ss-greeter"]);
 }

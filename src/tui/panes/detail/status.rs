@@ -88,7 +88,7 @@ impl DetailTab for Status {
         let mut rows = vec![headline(reconcile)];
         rows.extend(failure(reconcile, width));
         rows.extend(shown_by(state, reconcile, width));
-        rows.extend(findings(reconcile, width));
+        rows.extend(notes(reconcile, width));
         let title = if reconcile.is_guessed() { " Why it probably ran" } else { " Why it ran" };
         rows.push(Row::new(Role::Title, title));
         if reconcile.is_guessed() {
@@ -199,15 +199,14 @@ fn shown_by(state: &State, reconcile: &Reconcile, width: usize) -> Vec<Row> {
     rows
 }
 
-/// What is wrong with a reconcile of a process, each with what to do.
-fn findings(reconcile: &Reconcile, width: usize) -> Vec<Row> {
+/// What was noted in this one reconcile of a process, each with what to do about it.
+fn notes(reconcile: &Reconcile, width: usize) -> Vec<Row> {
     let findings = reconcile.process.iter().flat_map(|process| &process.findings);
     let rows = findings.flat_map(|finding| {
         let cells = width.saturating_sub(5).max(10);
         let message = wrap(&clean(&finding.message), cells).into_iter().enumerate();
-        let message = message.map(|(at, line)| {
-            Row::new(Role::Changed, format!(" {} {line}", if at == 0 { "⚠" } else { " " }))
-        });
+        let message = message
+            .map(|(at, line)| Row::new(Role::Text, format!(" {} {line}", if at == 0 { "i" } else { " " })));
         let hint =
             wrap(&finding.hint, cells).into_iter().map(|line| Row::new(Role::Dim, format!("   {line}")));
         message.chain(hint).collect::<Vec<_>>()
