@@ -9,7 +9,7 @@ use opdev_project::Project;
 use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
-use opdev_upgrade::{EndInput, Input, Level, Reader, Report, Variant};
+use opdev_upgrade::{End, EndInput, Input, Level, Reader, Report, Variant, WORKING_TREE};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +28,9 @@ pub(super) struct UpgradeArgs {
     /// The version that they get; default: the working tree
     #[arg(long, value_name = "REF|DIR")]
     to: Option<String>,
+    /// Also rehearse each release in between, one after the other: the tags between the two versions, or these
+    #[arg(long, value_name = "TAGS", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "")]
+    through: Option<Vec<String>>,
     /// Only these ways to swap: plain, crd-left-old, back, same
     #[arg(long, value_name = "VARIANTS", value_delimiter = ',')]
     only: Vec<Variant>,
@@ -119,20 +122,39 @@ fn rehearse(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<ExitCode
         stop.await;
         asked.cancel();
     });
-    let input = input(args, shutdown)?;
-    let report = runtime.block_on(opdev_upgrade::rehearse(&input));
+    let told = each_step(args, shutdown, &runtime);
     end_programs();
     runtime.shutdown_timeout(LAST_WAIT);
-    let mut report = report?;
-    if args.no_restarts {
-        report.forbid_restarts();
+    let reports = told?;
+    if let Some(path) = &args.junit {
+        let fails = args.fail_on.level().unwrap_or(Level::Error);
+        write_named(path, opdev_upgrade::junit(&reports, fails).as_bytes())?;
     }
-    tell(args, &report)?;
-    let fails = args.fail_on.level().is_some_and(|level| report.has(level));
+    let fails = args.fail_on.level().is_some_and(|level| reports.iter().any(|report| report.has(level)));
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
+/// Rehearses each step, and tells of it as soon as it is known.
+fn each_step(
+    args: &UpgradeArgs,
+    shutdown: &CancellationToken,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<Vec<Report>> {
+    let mut reports = Vec::new();
+    for input in inputs(args, shutdown)? {
+        let mut report = runtime.block_on(opdev_upgrade::rehearse(&input))?;
+        if args.no_restarts {
+            report.forbid_restarts();
+        }
+        tell(args, &report)?;
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// The steps: from each version to the one after it, and at last from the first to the last, as users do who skip
+/// releases. Without `--through` the last is the only one.
+fn inputs(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Vec<Input>> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &here)?;
     args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
@@ -142,21 +164,45 @@ fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
     let from = args.from.clone().map_or(EndInput::NewestTag, EndInput::Named);
     let to = args.to.clone().map_or_else(|| EndInput::Folder(project.root.clone()), EndInput::Named);
     let (from, to) = (reader.read(&from)?, reader.read(&to)?);
+    let between = between(args, &project, &reader, &from.name)?;
     if args.to.is_none() {
         tell_dirty(&project);
     }
     let all = || Variant::ALL.to_vec();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Input {
-        from,
-        to,
+    let step = |from: &End, to: &End| Input {
+        from: from.clone(),
+        to: to.clone(),
         trust: reader.trust(),
         operator: Settings { helm_compat: args.helm_compat, ..Settings::default() },
         only: if args.only.is_empty() { all() } else { args.only.clone() },
         limit: args.timeout,
         parallel: args.parallel.unwrap_or(cores),
         shutdown: shutdown.clone(),
-    })
+    };
+    let mut steps = Vec::new();
+    if !between.is_empty() {
+        let whole: Vec<&End> = [&from].into_iter().chain(&between).chain([&to]).collect();
+        steps.extend(whole.windows(2).map(|pair| step(pair[0], pair[1])));
+    }
+    steps.push(step(&from, &to));
+    Ok(steps)
+}
+
+/// The versions that `--through` names, or the tags between the two ends.
+fn between(args: &UpgradeArgs, project: &Project, reader: &Reader, from: &str) -> Result<Vec<End>> {
+    let Some(named) = &args.through else { return Ok(Vec::new()) };
+    let mut names: Vec<String> = named.iter().filter(|name| !name.is_empty()).cloned().collect();
+    if names.is_empty() {
+        let git = opdev_upgrade::Git::of(&project.root)?;
+        let from = git.revision(from).context("--through without a value looks for the tags after --from")?;
+        let tags = git.tags_between(&from, args.to.as_deref())?;
+        names.extend(tags.into_iter().map(|tag| tag.name));
+        if names.is_empty() {
+            writeln!(super::visible::err(), "note: no tag lies between the two versions")?;
+        }
+    }
+    names.into_iter().map(|name| reader.read(&EndInput::Named(name))).collect()
 }
 
 /// What is not committed counts, and whoever compares tags wants to know that.
@@ -171,10 +217,6 @@ fn tell_dirty(project: &Project) {
 }
 
 fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
-    if let Some(path) = &args.junit {
-        let fails = args.fail_on.level().unwrap_or(Level::Error);
-        write_named(path, opdev_upgrade::junit(report, fails).as_bytes())?;
-    }
     let mut text = match args.output {
         ReportFormat::Text => opdev_upgrade::text(report, args.verbose, &replay(args, report)),
         ReportFormat::Json => format!("{}\n", escaped_json(opdev_upgrade::json(report).to_string())),
@@ -192,7 +234,10 @@ fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
 /// The command that rehearses the same two versions.
 fn replay(args: &UpgradeArgs, report: &Report) -> String {
     let mut command = format!("opdev upgrade --from {}", shell::word(&report.from));
-    if let Some(to) = &args.to {
+    // The working tree has a name for people only.
+    let to =
+        if args.through.is_some() && report.to != WORKING_TREE { Some(&report.to) } else { args.to.as_ref() };
+    if let Some(to) = to {
         command.push_str(&format!(" --to {}", shell::word(to)));
     }
     command

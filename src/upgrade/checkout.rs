@@ -117,14 +117,19 @@ impl Git {
         Ok(tags.lines().map(str::to_owned).collect())
     }
 
-    /// The tags between two commits, the oldest first; neither of the two is among them.
+    /// The tags between two commits, the oldest first; neither of the two is among them. Without a second one it is
+    /// the working tree, before which a tag of HEAD lies.
     ///
     /// # Errors
     /// Where git cannot tell.
-    pub fn tags_between(&self, from: &Revision, to: &str) -> Result<Vec<Revision>> {
-        let no = format!("--no-contains={to}");
-        let tags =
-            run(&self.top, &["tag", "--contains", &from.commit, "--merged", to, &no, "--sort=creatordate"])?;
+    pub fn tags_between(&self, from: &Revision, to: Option<&str>) -> Result<Vec<Revision>> {
+        let merged = to.unwrap_or("HEAD");
+        let mut words = vec!["tag", "--contains", &from.commit, "--merged", merged, "--sort=creatordate"];
+        let no = format!("--no-contains={merged}");
+        if to.is_some() {
+            words.push(&no);
+        }
+        let tags = run(&self.top, &words)?;
         let all = tags.lines().map(|tag| self.revision(tag)).collect::<Result<Vec<_>>>()?;
         Ok(all.into_iter().filter(|one| one.commit != from.commit).collect())
     }
@@ -308,7 +313,7 @@ mod tests {
         let repository = Git::of(&root.join("operator")).unwrap();
         assert_eq!(repository.newest_tag().unwrap().name, "v1.1");
         let old = repository.revision("v1").unwrap();
-        let between = repository.tags_between(&old, "HEAD").unwrap();
+        let between = repository.tags_between(&old, Some("HEAD")).unwrap();
         assert_eq!(between.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["v1.1"]);
         assert_eq!(repository.changed_files(), 1);
         let cache = folder.path().join("cache");

@@ -6,6 +6,7 @@ use super::swap::Variant;
 use opdev_scenario::junit::content;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// The report as JSON.
 pub fn json(report: &Report) -> Value {
@@ -48,23 +49,42 @@ pub fn json(report: &Report) -> Value {
     })
 }
 
-/// The report as JUnit XML. Findings from `fails` on are failures; the others are told in cases that succeed.
-pub fn junit(report: &Report, fails: Level) -> String {
-    let attribute = |text: &str| content(text).replace('\n', "&#10;").replace('\t', "&#9;");
-    let of = |variant: Variant| {
-        report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant))
+/// The findings of a variant, each under the first one that it was found in.
+fn of(report: &Report, variant: Variant) -> impl Iterator<Item = &Finding> {
+    report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant))
+}
+
+/// Reports as one JUnit XML. Findings from `fails` on are failures; the others are told in cases that succeed.
+pub fn junit(reports: &[Report], fails: Level) -> String {
+    let failing = |report: &Report| report.findings.iter().filter(|finding| finding.level >= fails).count();
+    let cases = |report: &Report| -> usize {
+        report.told.iter().map(|told| of(report, told.variant).count().max(1)).sum()
     };
-    let failures = report.findings.iter().filter(|finding| finding.level >= fails).count();
-    let tests: usize = report.told.iter().map(|told| of(told.variant).count().max(1)).sum();
-    let seconds = report.took.as_secs_f64();
+    let failures: usize = reports.iter().map(failing).sum();
+    let tests: usize = reports.iter().map(cases).sum();
+    let seconds = reports.iter().map(|report| report.took).sum::<Duration>().as_secs_f64();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         out,
         "<testsuites name=\"opdev upgrade\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" time=\"{seconds:.3}\">"
     );
+    for report in reports {
+        let step = match reports {
+            [_] => String::new(),
+            _ => format!("{} → {}: ", report.from, report.to),
+        };
+        suites(report, &step, fails, &mut out);
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+/// A suite for each variant of a report.
+fn suites(report: &Report, step: &str, fails: Level, out: &mut String) {
+    let attribute = |text: &str| content(text).replace('\n', "&#10;").replace('\t', "&#9;");
     for told in &report.told {
-        let name = told.variant.name();
-        let cases: Vec<&Finding> = of(told.variant).collect();
+        let name = attribute(&format!("{step}{}", told.variant.name()));
+        let cases: Vec<&Finding> = of(report, told.variant).collect();
         let failed = cases.iter().filter(|finding| finding.level >= fails).count();
         let _ = writeln!(
             out,
@@ -92,8 +112,6 @@ pub fn junit(report: &Report, fails: Level) -> String {
         }
         out.push_str("  </testsuite>\n");
     }
-    out.push_str("</testsuites>\n");
-    out
 }
 
 #[cfg(test)]
@@ -101,7 +119,6 @@ mod tests {
     use super::*;
     use crate::finding::Class;
     use crate::report::{Told, text};
-    use std::time::Duration;
 
     fn report() -> Report {
         let mut finding =
@@ -131,13 +148,14 @@ mod tests {
         let value = json(&report);
         assert_eq!(value["findings"][0]["class"], "write-refused");
         assert_eq!(value["findings"][0]["variants"], json!(["plain", "crd-left-old"]));
-        let xml = junit(&report, Level::Error);
+        let xml = junit(std::slice::from_ref(&report), Level::Error);
         assert!(
             xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("&lt;it&gt; may not change"),
             "{xml}"
         );
         assert!(
-            junit(&report, Level::Error).contains("<testcase name=\"the old version again: the baseline\"")
+            junit(std::slice::from_ref(&report), Level::Error)
+                .contains("<testcase name=\"the old version again: the baseline\"")
         );
         let told = text(&report, false, "opdev upgrade --from v1");
         let expected = "v1 → your working tree: rehearsed in 1.2 s with 1 object of samples, 2 objects of v1\n  \

@@ -22,6 +22,9 @@ pub enum EndInput {
     Folder(PathBuf),
 }
 
+/// The name of the files as they are.
+pub const WORKING_TREE: &str = "your working tree";
+
 /// A version of the project.
 #[derive(Clone, Debug)]
 pub struct End {
@@ -141,7 +144,7 @@ impl Reader {
 
     fn place(&self, end: &EndInput) -> Result<(String, PathBuf)> {
         let named = match end {
-            EndInput::Folder(folder) => return Ok(("your working tree".to_owned(), folder.clone())),
+            EndInput::Folder(folder) => return Ok((WORKING_TREE.to_owned(), folder.clone())),
             EndInput::NewestTag => None,
             EndInput::Named(name) => Some(name),
         };

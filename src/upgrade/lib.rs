@@ -25,7 +25,7 @@ mod variant;
 pub use checkout::{Git, Revision, cache_folder};
 pub use definitions::{Difference, compared, compared_annotations, hurts, told as compared_text};
 pub use document::{json, junit};
-pub use end::{End, EndInput, Reader};
+pub use end::{End, EndInput, Reader, WORKING_TREE};
 pub use finding::{Class, Finding, Level};
 pub use judge::Tally;
 pub use report::{Report, Told, annotations, text};

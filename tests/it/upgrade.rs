@@ -194,6 +194,52 @@ fn an_upgrade_to_itself_is_quiet_and_says_so() {
     assert!(junit.contains("<testsuites name=\"opdev upgrade\" tests=\"4\" failures=\"0\""), "{junit}");
 }
 
+/// What each release does alone, and what happens to those who skip them: here a name that goes and comes back.
+#[test]
+fn each_release_in_between_is_rehearsed_and_then_the_whole_way() {
+    let project = charts();
+    project.edit("helm-charts/name/templates/all.yaml", "-http", "-web");
+    project.release("v1.1.0");
+    project.edit("helm-charts/name/templates/all.yaml", "-web", "-http");
+    let output = project.run(&[
+        "--from",
+        "v1.0.0",
+        "--through",
+        "--only",
+        "plain",
+        "-o",
+        "json",
+        "--junit",
+        "report.xml",
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    let reports: Vec<Value> =
+        serde_json::Deserializer::from_slice(&output.stdout).into_iter().map(Result::unwrap).collect();
+    let steps: Vec<String> = reports
+        .iter()
+        .map(|report| format!("{} {} {:?}", report["from"], report["to"], findings(report)).replace('"', ""))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            "v1.0.0 v1.1.0 [error renamed Service default/three-http [.metadata.name] plain]",
+            "v1.1.0 your working tree [error renamed Service default/three-web [.metadata.name] plain]",
+            "v1.0.0 your working tree []",
+        ]
+    );
+    let junit = fs::read_to_string(project.root.join("report.xml")).unwrap();
+    assert!(
+        junit.contains("<testsuite name=\"v1.0.0 → v1.1.0: plain\" tests=\"1\" failures=\"1\""),
+        "{junit}"
+    );
+    // The releases may be named.
+    let named = project.run(&["--from", "v1.0.0", "--through=v1.1.0", "--only", "plain"]);
+    let text = told(&named);
+    assert!(text.contains("again: opdev upgrade --from v1.0.0 --to v1.1.0 --only plain"), "{text}");
+    let none = project.run(&["--from", "v1.1.0", "--through", "--only", "plain"]);
+    assert!(told(&none).contains("note: no tag lies between the two versions"), "{}", told(&none));
+}
+
 #[test]
 fn restarts_count_where_they_are_forbidden() {
     let project = charts();
