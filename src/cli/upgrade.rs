@@ -28,7 +28,8 @@ pub(super) struct UpgradeArgs {
     /// The version that they get; default: the working tree
     #[arg(long, value_name = "REF|DIR")]
     to: Option<String>,
-    /// Also rehearse each release in between, one after the other: the tags between the two versions, or these
+    /// Also rehearse each release in between, one after the other: the tags between the two versions, or
+    /// these
     #[arg(long, value_name = "TAGS", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "")]
     through: Option<Vec<String>>,
     /// Only these ways to swap: plain, crd-left-old, back, same
@@ -152,8 +153,8 @@ fn each_step(
     Ok(reports)
 }
 
-/// The steps: from each version to the one after it, and at last from the first to the last, as users do who skip
-/// releases. Without `--through` the last is the only one.
+/// The steps: from each version to the one after it, and at last from the first to the last, as users do who
+/// skip releases. Without `--through` the last is the only one.
 fn inputs(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Vec<Input>> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &here)?;

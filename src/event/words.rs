@@ -581,13 +581,7 @@ pub fn not_running(state: &ProcessState) -> Option<String> {
 
 /// How much is seen of a program's reconciles.
 pub fn traced(level: Option<TraceLevel>) -> &'static str {
-    match level {
-        Some(TraceLevel::Full) => "full",
-        Some(TraceLevel::Reconciles) => "no causes",
-        Some(TraceLevel::Log) => "log",
-        Some(TraceLevel::Wire) => "wire",
-        None => "off",
-    }
+    level.map_or("off", TraceLevel::name)
 }
 
 /// A number of bytes in short, such as `12.3 MiB`.

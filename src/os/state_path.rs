@@ -1,12 +1,10 @@
-//! Where opdev keeps its own files of a project: in the project, or in the user's folder where the project cannot be
-//! written.
+//! Where opdev keeps its own files of a project: in the project, or in the user's folder where the project
+//! cannot be written.
 
-use crate::private_folder::STATE;
+use crate::private_folder::{PrivateFolder, STATE};
 use crate::{sha256, user_config};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// `.opdev` in the project. Where that is missing and cannot be made (a read-only mount, another user's folder), a
@@ -32,7 +30,7 @@ fn path_where(root: &Path, may_write: bool, own: impl Fn() -> Option<PathBuf>) -
     let short = digest.get(..12).unwrap_or(&digest);
     let folder = own.join("projects").join(short).join(full.file_name().unwrap_or_default());
     // Where this fails, the error of whoever makes the folder itself says so, with its path.
-    let _ = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    let _ = PrivateFolder::named(&folder);
     folder.join(STATE)
 }
 

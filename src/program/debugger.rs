@@ -41,8 +41,8 @@ pub(super) async fn exit_status(address: &str) -> Option<ExitStatus> {
     Some(ExitStatus::from_raw(if code < 0 { code.checked_neg()? } else { code.checked_mul(256)? }))
 }
 
-/// Its state by JSON-RPC, while the program goes on; `None` where it does not answer in time. Each question has
-/// a connection of its own: Delve prints why a program stands still only where nobody is connected.
+/// Its state by JSON-RPC, while the program goes on; `None` where it does not answer in time. Each question
+/// has a connection of its own: Delve prints why a program stands still only where nobody is connected.
 pub(super) async fn state(address: &str) -> Option<Value> {
     tokio::time::timeout(PATIENCE, ask(address)).await.ok()?.ok()
 }

@@ -4,7 +4,6 @@
 //! does. Starts nothing by itself: `inner_loop` asks for it.
 
 pub mod audit;
-mod breakpoints;
 mod build;
 mod connections;
 mod crash;

@@ -5,13 +5,13 @@
 //! build has succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended
 //! before the new one starts. While a build is broken, the last working program goes on.
 
+mod breakpoints;
 mod debugged;
 mod going_back;
 mod limits;
 mod start;
 mod tell;
 
-use super::breakpoints::{BreakpointAt, Breakpoints};
 use super::build::{Builder, Built, Outcome};
 use super::crash::{self, Crashes};
 use super::lines::Tail;
@@ -19,6 +19,7 @@ use super::missing_kinds::MissingKind;
 use super::vet::Vet;
 use super::{debugger, gobuild};
 use anyhow::{Context as _, Result};
+use breakpoints::{BreakpointAt, Breakpoints};
 use futures::future::BoxFuture;
 use going_back::Before;
 use jiff::Timestamp;

@@ -197,8 +197,8 @@ impl Project {
         }))
     }
 
-    /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`. Of a project that cannot
-    /// be written it lies in the user's own folder.
+    /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`. Of a project that
+    /// cannot be written it lies in the user's own folder.
     ///
     /// # Errors
     /// Where it cannot be created, is a link, is not this user's alone, or is tracked by git.

@@ -1,5 +1,5 @@
-//! Files that a merge of git has left with conflict markers. Parsers name the marker as whatever they expected in
-//! its place, which does not help.
+//! Files that a merge of git has left with conflict markers. Parsers name the marker as whatever they
+//! expected in its place, which does not help.
 
 use opdev_event::{Diagnostic, Place, Severity};
 
@@ -19,8 +19,8 @@ fn conflict(text: &str) -> Option<(u32, u32)> {
     None
 }
 
-/// Says of each error in a file with conflict markers that these are its cause, at the first marker. One error of
-/// a file is enough then. `read` gets paths as the places have them.
+/// Says of each error in a file with conflict markers that these are its cause, at the first marker. One
+/// error of a file is enough then. `read` gets paths as the places have them.
 pub fn explain(diagnostics: &mut Vec<Diagnostic>, read: impl Fn(&str) -> Option<String>) {
     let mut told: Vec<String> = Vec::new();
     diagnostics.retain_mut(|one| {

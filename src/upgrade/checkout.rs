@@ -117,8 +117,8 @@ impl Git {
         Ok(tags.lines().map(str::to_owned).collect())
     }
 
-    /// The tags between two commits, the oldest first; neither of the two is among them. Without a second one it is
-    /// the working tree, before which a tag of HEAD lies.
+    /// The tags between two commits, the oldest first; neither of the two is among them. Without a second one
+    /// it is the working tree, before which a tag of HEAD lies.
     ///
     /// # Errors
     /// Where git cannot tell.

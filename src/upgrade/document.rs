@@ -54,7 +54,8 @@ fn of(report: &Report, variant: Variant) -> impl Iterator<Item = &Finding> {
     report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant))
 }
 
-/// Reports as one JUnit XML. Findings from `fails` on are failures; the others are told in cases that succeed.
+/// Reports as one JUnit XML. Findings from `fails` on are failures; the others are told in cases that
+/// succeed.
 pub fn junit(reports: &[Report], fails: Level) -> String {
     let failing = |report: &Report| report.findings.iter().filter(|finding| finding.level >= fails).count();
     let cases = |report: &Report| -> usize {

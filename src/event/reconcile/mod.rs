@@ -122,6 +122,16 @@ pub enum TraceLevel {
 }
 
 impl TraceLevel {
+    /// The word that the header shows.
+    pub fn name(self) -> &'static str {
+        match self {
+            TraceLevel::Full => "full",
+            TraceLevel::Reconciles => "no causes",
+            TraceLevel::Log => "log",
+            TraceLevel::Wire => "wire",
+        }
+    }
+
     /// Returns true if the process itself says when a reconcile begins and ends, so that no part of it is a
     /// guess.
     pub fn tells_reconciles(self) -> bool {

@@ -1,7 +1,7 @@
 //! A program that is to run under a debugger: what would keep it from starting is said before the build.
 
+use super::breakpoints::BreakpointAt;
 use super::{Life, Running};
-use crate::breakpoints::BreakpointAt;
 use crate::debugger;
 use opdev_event::{Level, Place};
 use opdev_os::state_path::shown;

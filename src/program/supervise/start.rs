@@ -1,7 +1,7 @@
 //! One start of a program: its command, its environment, and the ways of its lines.
 
+use super::breakpoints::Breakpoints;
 use super::{Environment, Life, OTHER_CLUSTERS, Running, Start};
-use crate::breakpoints::Breakpoints;
 use crate::debugger;
 use crate::lines;
 use crate::lines::{Tail, Told};

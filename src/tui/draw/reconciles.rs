@@ -292,8 +292,8 @@ fn wrote(reconcile: &Reconcile) -> String {
     }
 }
 
-/// The sign of a reconcile by its result. What was noted in it is no sign of a fault: a cache that is a moment
-/// behind is ordinary, and what is wrong is told by findings.
+/// The sign of a reconcile by its result. What was noted in it is no sign of a fault: a cache that is a
+/// moment behind is ordinary, and what is wrong is told by findings.
 fn sign(reconcile: &Reconcile) -> (&'static str, Role) {
     match reconcile.outcome {
         Outcome::Failed => ("✗", Role::Bad),

@@ -332,8 +332,8 @@ const COMMON: [&str; 22] = [
     "StatefulSet",
 ];
 
-/// The object of a call as everything else on the screen names it: `Deployment web` for `deployments/web`. The
-/// kind stays whole, and a name that has no room loses its front. A list keeps its plural.
+/// The object of a call as everything else on the screen names it: `Deployment web` for `deployments/web`.
+/// The kind stays whole, and a name that has no room loses its front. A list keeps its plural.
 fn called(call: &Call, reconcile: &Reconcile, room: usize) -> String {
     let Some((resource, name)) = call.target.split_once('/') else { return cut_front(&call.target, room) };
     let about = reconcile.objects.iter().map(|change| &change.object).chain([&reconcile.object]);

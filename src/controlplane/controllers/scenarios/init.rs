@@ -1,5 +1,5 @@
-//! Init containers: one after the other, sidecars, failures on demand. Ephemeral containers: added to a pod that
-//! runs.
+//! Init containers: one after the other, sidecars, failures on demand. Ephemeral containers: added to a pod
+//! that runs.
 
 use super::super::fields::flag;
 use super::*;

@@ -199,7 +199,7 @@ fn shown_by(state: &State, reconcile: &Reconcile, width: usize) -> Vec<Row> {
     rows
 }
 
-/// What was noted in this one reconcile of a process, each with what to do about it.
+/// The notes of this one reconcile of a process, each with what to do about it.
 fn notes(reconcile: &Reconcile, width: usize) -> Vec<Row> {
     let findings = reconcile.process.iter().flat_map(|process| &process.findings);
     let rows = findings.flat_map(|finding| {

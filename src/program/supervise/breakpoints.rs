@@ -1,6 +1,7 @@
-//! The breakpoint at which a program stands: Delve prints nothing of it while an editor is attached, so it is asked.
+//! The breakpoint at which a program stands: Delve prints nothing of it while an editor is attached, so it is
+//! asked.
 
-use super::debugger;
+use crate::debugger;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
