@@ -85,7 +85,7 @@ impl Findings {
             }
             Event::ProcessChanged(run) => {
                 if let opdev_event::ProcessState::Running { files, .. } = &run.state {
-                    self.table.restarted(run.at);
+                    self.table.restarted(run.at, !files.is_empty());
                     return self.life.saved(files, run.at, false);
                 }
                 self.table.stopped();

@@ -5,12 +5,17 @@ mod live;
 pub mod observed;
 pub mod record;
 pub mod record_fields;
+mod restarts;
+pub(super) mod selectors;
+pub(super) mod shared;
 mod track;
 mod unanswered;
 pub mod versions;
+pub(super) mod wakes;
 mod writes;
 
 pub(super) use track::Track;
+pub(super) use writes::call_of;
 
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact};
@@ -79,6 +84,14 @@ pub(super) struct Table {
     shown: HashMap<ObjectKey, Timestamp>,
     /// Workloads as the API server has them.
     pub(super) workloads: HashMap<ObjectKey, Workload>,
+    /// Selectors of workloads as the API server has them.
+    pub(super) selectors: HashMap<ObjectKey, selectors::Selects>,
+    /// Reconciles before the last restart whose object has not been reconciled since.
+    before: HashMap<(String, ObjectKey), restarts::Before>,
+    /// When objects were written last.
+    written_at: HashMap<ObjectKey, Timestamp>,
+    /// Fields that the first reconcile after a restart has changed.
+    pub(super) rewritten: HashMap<(ObjectKey, String), restarts::Rewritten>,
     /// True if the user disturbs the program: an event that he holds back is none that it misses.
     pub(super) disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
@@ -141,6 +154,8 @@ pub(super) struct Maker {
     pub(super) place: Option<Place>,
     /// True if it was made again after somebody else had deleted it.
     pub(super) remade: bool,
+    /// Other custom resources whose reconciles use it, too.
+    pub(super) sharers: BTreeSet<ObjectKey>,
 }
 
 /// Facts about a controller.
@@ -244,6 +259,9 @@ impl Table {
         self.take_controller(evidence);
         self.take_track(evidence);
         self.take_makers(evidence);
+        self.take_sharers(evidence);
+        self.take_rewritten(evidence);
+        self.take_written_at(evidence);
         self.take_turns(evidence);
         self.take_refusals(evidence);
         self.take_events(evidence);
@@ -320,6 +338,7 @@ impl Table {
         }
         track.take_writes(evidence);
         track.take_idle(evidence);
+        track.wakes.take(evidence);
         let generation = self.live.get(&evidence.object.key()).map(|live| live.generation);
         track.take_touched(evidence, generation);
         track.take_versions(evidence);
@@ -454,6 +473,7 @@ impl Table {
                 place: write.place.clone(),
                 deleted: None,
                 remade: before.is_some_and(|before| self.is_missed(before, evidence)),
+                sharers: before.map(|before| before.sharers.clone()).unwrap_or_default(),
             };
             self.makers.insert(key, maker);
         }
@@ -474,8 +494,9 @@ impl Table {
     }
 
     /// Another process runs: counts begin anew, makers stay.
-    pub(super) fn restarted(&mut self, at: Timestamp) {
+    pub(super) fn restarted(&mut self, at: Timestamp, saved: bool) {
         self.now = self.now.max(at);
+        self.take_restart(!saved, at);
         self.started = Some(at);
         self.running.clear();
         self.tracks.clear();
@@ -557,6 +578,9 @@ impl Table {
         bounded(&mut self.events_about);
         bounded(&mut self.shown);
         bounded(&mut self.workloads);
+        bounded(&mut self.selectors);
+        bounded(&mut self.written_at);
+        bounded(&mut self.rewritten);
         if self.live.len() > MANY {
             self.live.retain(|_, live| live.gone.is_none());
         }
@@ -568,12 +592,4 @@ fn bounded<K, V>(map: &mut HashMap<K, V>) {
     if map.len() > MANY {
         map.clear();
     }
-}
-
-/// A call with its field, as what it is told apart by. The path of a create does not name the object.
-pub(super) fn call_of(refusal: &opdev_event::evidence::RefusalFact) -> String {
-    let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
-    let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
-    let (verb, target) = (&refusal.verb, &refusal.target);
-    format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
 }

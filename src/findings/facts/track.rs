@@ -2,6 +2,7 @@
 //! again that lead to nothing, children that are looked after. Counts begin anew with each event from
 //! outside.
 
+use super::wakes::Wakes;
 use super::{KEPT, is_never};
 use jiff::Timestamp;
 use opdev_event::CauseKind;
@@ -50,6 +51,8 @@ pub(crate) struct Track {
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
     pub(crate) by_timer: bool,
+    /// The changes that led to its newest reconciles.
+    pub(crate) wakes: Wakes,
 }
 
 /// A path that is written again and again.

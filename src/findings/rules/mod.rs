@@ -25,6 +25,7 @@ pub static RULES: &[&Rule] = &[
     &loops::event_flood::RULE,
     &loops::write_without_change::RULE,
     &loops::call_budget::RULE,
+    &loops::noisy_watch::RULE,
     &owners::missing_owner::RULE,
     &owners::cross_namespace_owner::RULE,
     &owners::owner_gone::RULE,
@@ -32,6 +33,8 @@ pub static RULES: &[&Rule] = &[
     &owners::event_dropped::RULE,
     &owners::referenced_unwatched::RULE,
     &owners::left_behind::RULE,
+    &owners::foreign_metadata::RULE,
+    &owners::overlapping_selector::RULE,
     &deletion::finalizer_order::RULE,
     &deletion::stuck_deletion::RULE,
     &deletion::created_while_deleting::RULE,
@@ -46,6 +49,7 @@ pub static RULES: &[&Rule] = &[
     &owners::name_budget::RULE,
     &answers::error_swallowed::RULE,
     &answers::same_error::RULE,
+    &answers::not_idempotent_after_restart::RULE,
 ];
 
 /// The rule with this id.
