@@ -218,8 +218,8 @@ pub(super) enum Wait {
     Status { path: String },
     /// observedGeneration
     Generation,
-    /// A child that is not touched any more.
-    Untouched,
+    /// A child that is not touched any more since a reconcile with this number.
+    Untouched { since: u64 },
 }
 
 impl Pending {
@@ -419,7 +419,7 @@ impl Table {
             });
             if others > 0 {
                 let objects = left.filter_map(|(key, _)| Some(self.makers.get(key)?.object.clone()));
-                waits.extend(objects.map(|object| (Wait::Untouched, object)));
+                waits.extend(objects.map(|object| (Wait::Untouched { since: track.renewed }, object)));
             }
         }
         let controller = &evidence.controller;

@@ -38,6 +38,8 @@ pub(crate) struct Track {
     idle_calls: u64,
     /// Children that were read or written, with the number of the reconcile that did so last.
     pub(crate) touched: HashMap<ObjectKey, u64>,
+    /// The object that the newest reconcile touched last, and the one before the newest generation.
+    last_touched: (Option<ObjectKey>, Option<ObjectKey>),
     generation: i64,
     /// The reconcile that saw this generation first.
     pub(crate) renewed: u64,
@@ -167,7 +169,20 @@ impl Track {
         let newest = evidence.generation.max(generation);
         if let Some(generation) = newest.filter(|generation| *generation > self.generation) {
             (self.generation, self.renewed) = (generation, count);
+            self.last_touched.1 = self.last_touched.0.take();
         }
+        let other = |key: &&ObjectKey| **key != evidence.object.key();
+        let read = evidence.reads.iter().rev().flat_map(|read| read.objects.iter().rev());
+        let read = read.filter(other).next().cloned();
+        let written = || evidence.writes.iter().rev().map(|write| write.object.key()).find(|key| other(&key));
+        self.last_touched.0 = read.or_else(written);
+    }
+
+    /// True if the newest reconcile wrote nothing, and did not stop before it had seen all: one that asks to run again
+    /// goes as far as the reconciles before the newest generation went.
+    pub(crate) fn has_come_to_its_end(&self) -> bool {
+        let as_far = self.last_touched.0 == self.last_touched.1;
+        self.written.0.is_empty() && (self.requeue.is_none() || as_far)
     }
 }
 

@@ -148,3 +148,90 @@ fn labels_of_others_that_an_update_takes_away_are_told() {
     assert!(run(|write, _| (write.object, write.owners) = (child("Namespace", "x"), Vec::new())).is_none());
     assert!(run(|_, field| field.path = ".spec.replicas".to_owned()).is_none(), "drift that is put back");
 }
+
+/// The reconciles of an operator whose spec is changed at the third one: which children each of them reads, what it
+/// asks for, and whether it writes the first one.
+fn left_behind(reconciles: &[(&[&str], u64, bool)], pause: i64) -> Vec<String> {
+    let mut world = World::new();
+    let names = ["a-1", "a-2", "a-3"];
+    world.reconcile(|one| {
+        one.writes = names
+            .map(|name| WriteFact { owners: owned(true), ..create(&child("ConfigMap", name), 1) })
+            .to_vec();
+    });
+    for name in names {
+        world.unrelated(&child("ConfigMap", name));
+    }
+    for (at, (children, requeue, writes)) in reconciles.iter().enumerate() {
+        world.reconcile(|one| {
+            one.generation = Some(1 + i64::from(at > 0));
+            one.requeue = Some(Duration::from_secs(*requeue)).filter(|after| !after.is_zero());
+            let read = |name: &&str| ReadFact {
+                objects: vec![child("ConfigMap", name).key()],
+                missing: false,
+                version: "1".to_owned(),
+            };
+            one.reads.extend(children.iter().map(read));
+            if *writes {
+                one.writes = vec![update(&child("ConfigMap", "a-1"), "", vec![field(".data.a", 1, 2)])];
+            }
+        });
+        world.wait(pause);
+    }
+    world.wait(14);
+    let told = world.opened().into_iter().filter(|finding| finding.rule == "left-behind");
+    told.filter_map(|finding| finding.about.as_ref().map(|about| about.name.clone())).collect()
+}
+
+#[test]
+fn a_child_that_the_spec_no_longer_asks_for_is_told() {
+    let all: &[&str] = &["a-1", "a-2", "a-3"];
+    let fewer: (&[&str], u64, bool) = (&["a-1", "a-3"], 0, false);
+    assert_eq!(left_behind(&[(all, 0, false), fewer, fewer, fewer], 1), ["a-2"]);
+    let polls: (&[&str], u64, bool) = (&["a-1", "a-3"], 5, false);
+    assert_eq!(
+        left_behind(&[(all, 5, false), polls, polls, polls], 1),
+        ["a-2"],
+        "it polls, and goes to its end"
+    );
+    // It waits for the first child, and comes to the others later.
+    let early: (&[&str], u64, bool) = (&["a-1"], 5, false);
+    assert!(left_behind(&[(all, 0, false), early, early, early], 1).is_empty());
+    // One step in each reconcile.
+    let step: (&[&str], u64, bool) = (&["a-1"], 1, true);
+    assert!(left_behind(&[(all, 0, false), step, step, step, step], 1).is_empty());
+    // All is touched in the end.
+    assert!(left_behind(&[(all, 0, false), step, step, (all, 0, false)], 1).is_empty());
+}
+
+#[test]
+fn a_generation_is_judged_by_its_own_reconciles() {
+    let names = ["a-1", "a-2", "a-3"];
+    let mut world = World::new();
+    world.reconcile(|one| {
+        one.writes = names
+            .map(|name| WriteFact { owners: owned(true), ..create(&child("ConfigMap", name), 1) })
+            .to_vec();
+    });
+    for name in names {
+        world.unrelated(&child("ConfigMap", name));
+    }
+    let mut reconcile = |generation: i64, children: &[&str], pause: i64| {
+        world.reconcile(|one| {
+            one.generation = Some(generation);
+            one.reads.extend(children.iter().map(|name| ReadFact {
+                objects: vec![child("ConfigMap", name).key()],
+                missing: false,
+                version: "1".to_owned(),
+            }));
+        });
+        world.wait(pause);
+    };
+    reconcile(1, &names, 1);
+    reconcile(2, &["a-1"], 1);
+    reconcile(2, &["a-1", "a-2"], 1);
+    reconcile(2, &names, 8);
+    // Ten seconds after the change the spec is changed once more, and the first reconcile has come to one child.
+    reconcile(3, &["a-1"], 3);
+    assert!(!world.opened().iter().any(|finding| finding.rule == "left-behind"));
+}
