@@ -138,6 +138,9 @@ impl Findings {
                 judge(&self.table, &evidence, &mut told);
             }
         }
+        if evidence.is_guessed() {
+            rules::doubt(&mut told);
+        }
         told.iter_mut().for_each(|told| told.place_in(&evidence));
         self.table.answered(&evidence);
         let mut events = self.life.told(told, self.table.now);

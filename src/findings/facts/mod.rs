@@ -11,14 +11,16 @@ pub(super) mod shared;
 mod track;
 mod unanswered;
 pub mod versions;
+mod waits;
 pub(super) mod wakes;
 mod writes;
 
 pub(super) use track::Track;
+pub(super) use waits::{Pending, Wait};
 pub(super) use writes::call_of;
 
 use jiff::{SignedDuration, Timestamp};
-use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_event::evidence::Evidence;
 use opdev_event::{Cause, CauseKind, Place, SourcesChanged, WatchEvent};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -154,8 +156,17 @@ pub(super) struct Maker {
     pub(super) place: Option<Place>,
     /// True if it was made again after somebody else had deleted it.
     pub(super) remade: bool,
+    /// True if the reconcile that made it is guessed: it may have been for another custom resource.
+    pub(super) guessed: bool,
     /// Other custom resources whose reconciles use it, too.
     pub(super) sharers: BTreeSet<ObjectKey>,
+}
+
+impl Controller {
+    /// True if its watches seem to drop creations on purpose: events of children come to it, and no creation does.
+    pub(super) fn drops_creations(&self) -> bool {
+        self.added == (false, true)
+    }
 }
 
 /// Facts about a controller.
@@ -163,6 +174,8 @@ pub(super) struct Maker {
 pub(super) struct Controller {
     /// Kinds of which an event came to it.
     pub(super) echoed: BTreeSet<(String, String)>,
+    /// True if the creation of a child came to it, and if another event of one did.
+    added: (bool, bool),
     /// True if causes are missing, or no cache was read: then nothing is told by absence.
     pub(super) unclear: bool,
     pub(super) reads: u64,
@@ -193,39 +206,6 @@ pub(super) struct Conflicts {
     pub(super) sent: String,
     /// Number of times that this very version was sent.
     pub(super) same: u32,
-}
-
-/// A judgement of a rule of absence that has to wait.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) what: Wait,
-    pub(super) at: Timestamp,
-    pub(super) controller: String,
-    pub(super) primary: ObjectRef,
-    pub(super) about: ObjectRef,
-    pub(super) reconcile: u64,
-}
-
-/// The event for which it waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
-    /// it each time: then it is none that is made once and left alone.
-    Echo { referenced: Option<bool>, looks: bool },
-    /// Garbage collection of a child whose owner is not the object that is there.
-    Owner { uid: String },
-    /// The status that an update of the whole object sent.
-    Status { path: String },
-    /// observedGeneration
-    Generation,
-    /// A child that is not touched any more since a reconcile with this number.
-    Untouched { since: u64 },
-}
-
-impl Pending {
-    pub(super) fn age(&self, table: &Table) -> SignedDuration {
-        table.now.duration_since(self.at)
-    }
 }
 
 /// True if objects of a kind are never judged.
@@ -294,7 +274,11 @@ impl Table {
             || evidence.level != Some(opdev_event::TraceLevel::Full);
         controller.reads += evidence.reads.len() as u64;
         for cause in &evidence.causes {
-            if let CauseKind::Watch { object, .. } = &cause.kind {
+            if let CauseKind::Watch { object, event, .. } = &cause.kind {
+                let added = *event == WatchEvent::Added;
+                if object.gvk.kind != evidence.object.gvk.kind {
+                    controller.added = (controller.added.0 || added, controller.added.1 || !added);
+                }
                 controller.echoed.insert((object.gvk.group.clone(), object.gvk.kind.clone()));
                 if let Some(maker) = self.makers.get_mut(&object.key()) {
                     maker.echoed |= maker.controller == evidence.controller;
@@ -365,74 +349,6 @@ impl Table {
         }
     }
 
-    /// Notes what has to come later because of a reconcile.
-    fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
-        let primary = evidence.object.key();
-        let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
-        let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
-        // A reconciler that writes the status has to say with each generation that it was seen.
-        if track.writes_status && evidence.error.is_empty() {
-            self.pending.retain(|one| {
-                one.primary.key() != primary
-                    || one.controller != evidence.controller
-                    || one.what != Wait::Generation
-            });
-            waits.push((Wait::Generation, evidence.object.clone()));
-        }
-        if evidence.writes.iter().any(wrote_status) {
-            self.pending.retain(|one| {
-                !(one.primary.key() == primary && matches!(one.what, Wait::Status { .. } | Wait::Generation))
-            });
-            if evidence.error.is_empty() {
-                waits.push((Wait::Generation, evidence.object.clone()));
-            }
-        }
-        for (at, write) in evidence.writes.iter().enumerate().filter(|(_, write)| !is_never(&write.object)) {
-            let key = write.object.key();
-            if write.created && key.kind != primary.kind {
-                let reference = write.owners.iter().find(|owner| owner.kind == primary.kind);
-                let referenced = reference.map(|owner| owner.controller);
-                let reads = evidence.reads.iter().any(|read| read.objects.contains(&key));
-                let looks = reads || write.verb == opdev_event::evidence::WriteVerb::Apply;
-                waits.push((Wait::Echo { referenced, looks }, write.object.clone()));
-            }
-            let known = self.live.get(&primary).map(|live| live.uid.clone()).or(evidence.object.uid.clone());
-            let strange = write.owners.iter().find(|owner| {
-                owner.kind == primary.kind
-                    && owner.name == primary.name
-                    && known.as_ref().is_some_and(|known| !known.is_empty() && owner.uid != *known)
-            });
-            if let Some(owner) = strange {
-                waits.push((Wait::Owner { uid: owner.uid.clone() }, write.object.clone()));
-            }
-            let later = evidence.writes.iter().skip(at + 1).any(wrote_status);
-            if !write.lost.is_empty() && key == primary && !later {
-                waits.push((Wait::Status { path: write.lost.clone() }, write.object.clone()));
-            }
-        }
-        if track.renewed > 1 && track.count == track.renewed + 1 && evidence.error.is_empty() {
-            let others = track.touched.values().filter(|last| **last == track.count).count();
-            let left = track.touched.iter().filter(|(key, last)| {
-                **last + 3 >= track.renewed
-                    && **last < track.renewed
-                    && self.makers.get(*key).is_some_and(|maker| maker.primary.key() == primary)
-            });
-            if others > 0 {
-                let objects = left.filter_map(|(key, _)| Some(self.makers.get(key)?.object.clone()));
-                waits.extend(objects.map(|object| (Wait::Untouched { since: track.renewed }, object)));
-            }
-        }
-        let controller = &evidence.controller;
-        self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
-            what,
-            at: evidence.ended,
-            controller: controller.clone(),
-            primary: evidence.object.clone(),
-            about,
-            reconcile: evidence.reconcile,
-        }));
-    }
-
     fn take_makers(&mut self, evidence: &Evidence) {
         let deleting = evidence.deleting;
         for write in evidence.writes.iter().filter(|write| !write.unchanged && !is_never(&write.object)) {
@@ -473,6 +389,7 @@ impl Table {
                 place: write.place.clone(),
                 deleted: None,
                 remade: before.is_some_and(|before| self.is_missed(before, evidence)),
+                guessed: evidence.is_guessed(),
                 sharers: before.map(|before| before.sharers.clone()).unwrap_or_default(),
             };
             self.makers.insert(key, maker);

@@ -6,7 +6,8 @@ mod deletion;
 pub(super) mod loops;
 mod owners;
 
-use super::rule::Rule;
+use super::rule::{Rule, Told};
+use opdev_event::FindingSeverity;
 
 /// All of them; what explains others comes before these.
 pub static RULES: &[&Rule] = &[
@@ -51,6 +52,34 @@ pub static RULES: &[&Rule] = &[
     &answers::same_error::RULE,
     &answers::not_idempotent_after_restart::RULE,
 ];
+
+/// Rules that count within a reconcile, or judge what it did not do: never told of one that is guessed.
+const OF_TRACED: [&str; 6] = [
+    "call-budget",
+    "blocked-worker",
+    "noisy-watch",
+    "not-idempotent-after-restart",
+    "error-swallowed",
+    "ready-too-early",
+];
+/// Rules that say for which object a reconcile was: a warning at most of one that is guessed.
+const OF_BORDERS: [&str; 7] = [
+    "name-collision",
+    "missing-owner",
+    "finalizer-order",
+    "created-while-deleting",
+    "foreign-object",
+    "lost-update",
+    "event-dropped",
+];
+
+/// Takes back what a guessed reconcile does not prove.
+pub(super) fn doubt(told: &mut Vec<Told>) {
+    told.retain(|one| !OF_TRACED.contains(&one.rule.id));
+    for one in told.iter_mut().filter(|one| OF_BORDERS.contains(&one.rule.id)) {
+        one.severity = one.severity.max(FindingSeverity::Warning);
+    }
+}
 
 /// The rule with this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {

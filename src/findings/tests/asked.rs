@@ -202,8 +202,7 @@ fn an_owner_that_is_no_controller_is_told_though_others_of_the_kind_are_heard_of
         let mut world = World::new();
         world.seen(&cr("a"), shelf(1, json!({})));
         world.reconcile(|one| {
-            one.causes =
-                vec![woken(child("ConfigMap", "other"), WatchEvent::Modified, Some("manager"), true)];
+            one.causes = vec![woken(child("ConfigMap", "other"), WatchEvent::Added, Some("manager"), true)];
         });
         let map = child("ConfigMap", "mine");
         world.reconcile(|one| {

@@ -4,6 +4,7 @@
 
 mod answers;
 mod asked;
+mod guessed;
 mod owners;
 mod wakes;
 

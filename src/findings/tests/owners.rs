@@ -151,7 +151,7 @@ fn labels_of_others_that_an_update_takes_away_are_told() {
 
 /// The reconciles of an operator whose spec is changed at the third one: which children each of them reads, what it
 /// asks for, and whether it writes the first one.
-fn left_behind(reconciles: &[(&[&str], u64, bool)], pause: i64) -> Vec<String> {
+fn left_behind(level: TraceLevel, reconciles: &[(&[&str], u64, bool)]) -> Vec<String> {
     let mut world = World::new();
     let names = ["a-1", "a-2", "a-3"];
     world.reconcile(|one| {
@@ -164,6 +164,7 @@ fn left_behind(reconciles: &[(&[&str], u64, bool)], pause: i64) -> Vec<String> {
     }
     for (at, (children, requeue, writes)) in reconciles.iter().enumerate() {
         world.reconcile(|one| {
+            one.level = Some(level);
             one.generation = Some(1 + i64::from(at > 0));
             one.requeue = Some(Duration::from_secs(*requeue)).filter(|after| !after.is_zero());
             let read = |name: &&str| ReadFact {
@@ -176,7 +177,7 @@ fn left_behind(reconciles: &[(&[&str], u64, bool)], pause: i64) -> Vec<String> {
                 one.writes = vec![update(&child("ConfigMap", "a-1"), "", vec![field(".data.a", 1, 2)])];
             }
         });
-        world.wait(pause);
+        world.wait(1);
     }
     world.wait(14);
     let told = world.opened().into_iter().filter(|finding| finding.rule == "left-behind");
@@ -185,23 +186,25 @@ fn left_behind(reconciles: &[(&[&str], u64, bool)], pause: i64) -> Vec<String> {
 
 #[test]
 fn a_child_that_the_spec_no_longer_asks_for_is_told() {
-    let all: &[&str] = &["a-1", "a-2", "a-3"];
+    let (full, all): (_, &[&str]) = (TraceLevel::Full, &["a-1", "a-2", "a-3"]);
     let fewer: (&[&str], u64, bool) = (&["a-1", "a-3"], 0, false);
-    assert_eq!(left_behind(&[(all, 0, false), fewer, fewer, fewer], 1), ["a-2"]);
+    assert_eq!(left_behind(full, &[(all, 0, false), fewer, fewer, fewer]), ["a-2"]);
+    // Reconciles that are guessed from calls do not say what they read.
+    assert!(left_behind(TraceLevel::Wire, &[(all, 0, false), fewer, fewer, fewer]).is_empty());
     let polls: (&[&str], u64, bool) = (&["a-1", "a-3"], 5, false);
     assert_eq!(
-        left_behind(&[(all, 5, false), polls, polls, polls], 1),
+        left_behind(full, &[(all, 5, false), polls, polls, polls]),
         ["a-2"],
         "it polls, and goes to its end"
     );
     // It waits for the first child, and comes to the others later.
     let early: (&[&str], u64, bool) = (&["a-1"], 5, false);
-    assert!(left_behind(&[(all, 0, false), early, early, early], 1).is_empty());
+    assert!(left_behind(full, &[(all, 0, false), early, early, early]).is_empty());
     // One step in each reconcile.
     let step: (&[&str], u64, bool) = (&["a-1"], 1, true);
-    assert!(left_behind(&[(all, 0, false), step, step, step, step], 1).is_empty());
+    assert!(left_behind(full, &[(all, 0, false), step, step, step, step]).is_empty());
     // All is touched in the end.
-    assert!(left_behind(&[(all, 0, false), step, step, (all, 0, false)], 1).is_empty());
+    assert!(left_behind(full, &[(all, 0, false), step, step, (all, 0, false)]).is_empty());
 }
 
 #[test]
@@ -234,4 +237,49 @@ fn a_generation_is_judged_by_its_own_reconciles() {
     // Ten seconds after the change the spec is changed once more, and the first reconcile has come to one child.
     reconcile(3, &["a-1"], 3);
     assert!(!world.opened().iter().any(|finding| finding.rule == "left-behind"));
+}
+
+/// A ConfigMap that is made in the second reconcile, and what later ones do.
+fn missing_watch(
+    deployment: Option<WatchEvent>,
+    looks: bool,
+    requeue: Option<Duration>,
+) -> Vec<FindingSeverity> {
+    let mut world = World::new();
+    let map = || child("ConfigMap", "a-map");
+    world.reconcile(|_| {});
+    world.reconcile(|one| one.writes = vec![WriteFact { owners: owned(true), ..create(&map(), 1) }]);
+    world.unrelated(&map());
+    for _ in 0..2 {
+        world.reconcile(|one| {
+            one.causes = own();
+            one.causes.extend(deployment.map(|event| woken(child("Deployment", "a-web"), event, None, true)));
+            one.requeue = requeue;
+            if looks {
+                one.reads.push(ReadFact {
+                    objects: vec![map().key()],
+                    missing: false,
+                    version: "1".to_owned(),
+                });
+            }
+        });
+    }
+    world.wait(14);
+    let told = world.opened().into_iter().filter(|finding| finding.rule == "missing-watch");
+    told.map(|finding| finding.severity).collect()
+}
+
+#[test]
+fn a_predicate_that_drops_creations_is_no_missing_watch() {
+    assert_eq!(missing_watch(None, true, None), [FindingSeverity::Warning]);
+    assert_eq!(missing_watch(Some(WatchEvent::Added), true, None), [FindingSeverity::Warning]);
+    assert!(missing_watch(Some(WatchEvent::Modified), true, None).is_empty());
+}
+
+#[test]
+fn a_child_that_a_late_reconcile_makes_once_needs_no_watch() {
+    let second = Some(Duration::from_secs(1));
+    assert_eq!(missing_watch(None, true, second), [FindingSeverity::Hint]);
+    assert!(missing_watch(None, false, second).is_empty(), "nobody puts it back, after a second or ever");
+    assert!(missing_watch(None, false, None).is_empty());
 }

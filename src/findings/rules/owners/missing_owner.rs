@@ -79,7 +79,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         };
         let told = Told::new(&RULE, owner, table.now, 0).say(&object.gvk.kind, why).about(object);
         let told = Told { controller: maker.controller.clone(), reconcile: maker.reconcile, ..told };
-        let severity = if stays { Error } else { Warning };
+        let severity = if stays && !maker.guessed { Error } else { Warning };
         out.push(if maker.is_shared() { told_as_hint(told) } else { Told { severity, ..told } });
     }
 }
