@@ -66,8 +66,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// True if its borders are guessed from calls and lines: it may hold the work of several reconciles, for another
-    /// object too, and does not say what was read.
+    /// True if its borders are guessed from calls and lines: it may hold the work of several reconciles, for
+    /// another object too, and does not say what was read.
     pub fn is_guessed(&self) -> bool {
         matches!(self.level, Some(TraceLevel::Log | TraceLevel::Wire))
     }

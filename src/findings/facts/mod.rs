@@ -2,6 +2,7 @@
 //! Bounded.
 
 mod live;
+mod names;
 pub mod observed;
 pub mod record;
 pub mod record_fields;
@@ -15,9 +16,9 @@ mod waits;
 pub(super) mod wakes;
 mod writes;
 
-pub(super) use track::Track;
+pub(super) use names::{call_of, is_never, is_plane, is_programs};
+pub(super) use track::{KEPT, Track};
 pub(super) use waits::{Pending, Wait};
-pub(super) use writes::call_of;
 
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::Evidence;
@@ -26,8 +27,6 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-/// Writes of one path whose times are kept.
-pub(super) const KEPT: usize = 12;
 /// New Events about one object in a minute. client-go puts more of one reason together and counts them.
 pub(super) const MOST_EVENTS: usize = 10;
 /// A reconcile that comes later than this after a change was not led to by it.
@@ -36,21 +35,6 @@ pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
 pub(super) const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Objects, paths and children that are known at once.
 const MANY: usize = 20_000;
-/// Kinds that are never the subject of a finding.
-const NEVER: [&str; 7] =
-    ["Event", "Lease", "TokenRequest", "ControllerRevision", "SubjectAccessReview", "TokenReview", "Node"];
-/// Field managers that write in answer to others: controllers of the plane.
-const PLANE: [&str; 8] = [
-    "kube-controller-manager",
-    "kubelet",
-    "kube-scheduler",
-    "kube-apiserver",
-    "garbage-collector",
-    "endpointslice-controller.k8s.io",
-    "deployment-controller",
-    "namespace-controller",
-];
-
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -163,7 +147,7 @@ pub(super) struct Maker {
 }
 
 impl Controller {
-    /// True if its watches seem to drop creations on purpose: events of children come to it, and no creation does.
+    /// True if its watches seem to drop creations on purpose: other events of children come to it.
     pub(super) fn drops_creations(&self) -> bool {
         self.added == (false, true)
     }
@@ -206,26 +190,6 @@ pub(super) struct Conflicts {
     pub(super) sent: String,
     /// Number of times that this very version was sent.
     pub(super) same: u32,
-}
-
-/// True if objects of a kind are never judged.
-pub(super) fn is_never(object: &ObjectRef) -> bool {
-    let name = object.name.as_str();
-    NEVER.contains(&object.gvk.kind.as_str())
-        || object.gvk.kind == "Secret" && name.starts_with("sh.helm.release.")
-        || object.gvk.group == "kopf.dev"
-}
-
-/// True if a manager writes in answer to others.
-pub(super) fn is_plane(manager: &str) -> bool {
-    PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
-}
-
-/// True if a finalizer is a program's, not Kubernetes' own.
-pub(super) fn is_programs(finalizer: &str) -> bool {
-    finalizer
-        .split_once('/')
-        .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") && !domain.ends_with("k8s.io"))
 }
 
 impl Table {

@@ -7,7 +7,7 @@ use opdev_event::{Cause, CauseKind};
 use opdev_object::meta::ObjectKey;
 use std::collections::HashMap;
 
-/// What was written so shortly before a restart may have been under way.
+/// A write so shortly before a restart may have been one of several.
 const AT_REST: SignedDuration = SignedDuration::from_secs(10);
 /// Kinds that hold what belongs to the process: certificates are made anew with it.
 const OF_THE_PROCESS: [&str; 5] = [
@@ -38,7 +38,7 @@ pub(crate) struct Rewritten {
 }
 
 impl Table {
-    /// The same program is started once more, or, where files were saved, another one.
+    /// A program is started: once more the one of before, or, where files were saved, another one.
     pub(super) fn take_restart(&mut self, same: bool, at: Timestamp) {
         if !same {
             self.rewritten.clear();

@@ -33,8 +33,8 @@ impl Table {
 }
 
 impl Maker {
-    /// True if more than one custom resource uses it, or nothing of its name comes from the custom resource: then the
-    /// next one uses it, too.
+    /// True if more than one custom resource uses it, or nothing of its name comes from the custom resource:
+    /// then the next one uses it, too.
     pub(crate) fn is_shared(&self) -> bool {
         !self.sharers.is_empty() || has_own_name(&self.object, &self.primary)
     }

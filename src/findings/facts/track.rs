@@ -2,8 +2,8 @@
 //! again that lead to nothing, children that are looked after. Counts begin anew with each event from
 //! outside.
 
+use super::names::is_never;
 use super::wakes::Wakes;
-use super::{KEPT, is_never};
 use jiff::Timestamp;
 use opdev_event::CauseKind;
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
@@ -11,6 +11,8 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+/// Writes of one path whose times are kept.
+pub(crate) const KEPT: usize = 12;
 /// Fields of objects that a reconcile has written.
 type WrittenFields = HashSet<(ObjectKey, String)>;
 
@@ -178,8 +180,8 @@ impl Track {
         self.last_touched.0 = read.or_else(written);
     }
 
-    /// True if the newest reconcile wrote nothing, and did not stop before it had seen all: one that asks to run again
-    /// goes as far as the reconciles before the newest generation went.
+    /// True if the newest reconcile wrote nothing, and did not stop before it had seen all: one that asks to
+    /// run again goes as far as the reconciles before the newest generation went.
     pub(crate) fn has_come_to_its_end(&self) -> bool {
         let as_far = self.last_touched.0 == self.last_touched.1;
         self.written.0.is_empty() && (self.requeue.is_none() || as_far)

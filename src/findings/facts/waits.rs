@@ -1,4 +1,4 @@
-//! What has to come later because of a reconcile: rules of absence judge it once its time has passed.
+//! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
 
 use super::{Table, Track, is_never};
 use jiff::{SignedDuration, Timestamp};

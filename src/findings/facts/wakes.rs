@@ -1,6 +1,6 @@
 //! The changes that led to reconciles which wrote nothing.
 
-use super::is_never;
+use super::names::is_never;
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::Evidence;
 use opdev_event::{Cause, CauseKind, FieldChange, WatchEvent};
@@ -35,7 +35,7 @@ impl Wakes {
             && evidence.refusals.is_empty()
             && evidence.requeue.is_none();
         let wakes: Option<BTreeSet<Wake>> = evidence.causes.iter().map(wake).collect();
-        // What came together with a write may have led to it.
+        // A change that came together with a write may have led to it.
         if (wrote || !quiet) && self.useful.len() < USEFUL {
             self.useful.extend(evidence.causes.iter().filter_map(wake));
         }

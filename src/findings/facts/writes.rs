@@ -1,6 +1,6 @@
 //! Writes in turn, refusals and Events, by object.
 
-use super::{KEPT, MOST_EVENTS, Table, Turn, is_never};
+use super::{KEPT, MOST_EVENTS, Table, Turn, call_of, is_never};
 use opdev_event::evidence::{Evidence, WriteFact};
 
 impl Table {
@@ -73,12 +73,4 @@ impl Table {
             }
         }
     }
-}
-
-/// A call with its field, as what it is told apart by. The path of a create does not name the object.
-pub(crate) fn call_of(refusal: &opdev_event::evidence::RefusalFact) -> String {
-    let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
-    let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
-    let (verb, target) = (&refusal.verb, &refusal.target);
-    format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
 }

@@ -29,7 +29,7 @@ fn a_child_whose_name_says_nothing_of_its_custom_resource_is_a_hint() {
     world.restart(&[]);
     world.wait(12);
     assert_eq!(worst(&world), Some(FindingSeverity::Hint), "never an error, not even after a restart");
-    // The same program with a name of the custom resource's own: an error.
+    // With a name of the custom resource's own it is an error.
     let mut world = World::new();
     world.reconcile(|one| {
         one.object = cr("backup-1");
@@ -141,7 +141,7 @@ fn labels_of_others_that_an_update_takes_away_are_told() {
     );
     assert!(run(|_, field| field.new = 5).is_none(), "put back to its own value");
     assert!(run(|write, _| write.verb = WriteVerb::Apply).is_none(), "apply");
-    assert!(run(|write, _| write.object = cr("a")).is_none(), "a trigger on the custom resource");
+    assert!(run(|write, _| write.object = cr("a")).is_none(), "a sign on the custom resource");
     assert!(
         run(|_, field| field.path = ".metadata.annotations[shelves.example.com/retry]".to_owned()).is_none()
     );
@@ -149,8 +149,8 @@ fn labels_of_others_that_an_update_takes_away_are_told() {
     assert!(run(|_, field| field.path = ".spec.replicas".to_owned()).is_none(), "drift that is put back");
 }
 
-/// The reconciles of an operator whose spec is changed at the third one: which children each of them reads, what it
-/// asks for, and whether it writes the first one.
+/// Reconciles of an operator, the first one before the spec is changed: the children that each of them reads,
+/// after how many seconds it wants to run again, and whether it writes.
 fn left_behind(level: TraceLevel, reconciles: &[(&[&str], u64, bool)]) -> Vec<String> {
     let mut world = World::new();
     let names = ["a-1", "a-2", "a-3"];
@@ -234,7 +234,7 @@ fn a_generation_is_judged_by_its_own_reconciles() {
     reconcile(2, &["a-1"], 1);
     reconcile(2, &["a-1", "a-2"], 1);
     reconcile(2, &names, 8);
-    // Ten seconds after the change the spec is changed once more, and the first reconcile has come to one child.
+    // The spec is changed once more after ten seconds, and the first reconcile has come to one child.
     reconcile(3, &["a-1"], 3);
     assert!(!world.opened().iter().any(|finding| finding.rule == "left-behind"));
 }

@@ -11,15 +11,15 @@ pub(crate) static RULE: Rule = Rule {
     severity: Error,
     name: "another result after a restart",
     what: "After two restarts of the same program, the first reconcile of a custom resource changed one \
-           field that the program itself had written, though nothing else had changed. The result \
+           field. Only the program itself had written it, and nothing else had changed. The result \
            depends on the process: a random value, the name of the host, an order, something that is \
            only kept in memory. In a cluster each upgrade and each move of the operator's pod does it.",
     when: "at the second such restart, for the same field.",
     never: "a restart because of a save; custom resources that were changed meanwhile; fields that \
-           somebody else had written; times; the status; what was written in the 10 s before; \
-           certificates and webhook configurations.",
-    fix: "Compute the field from the custom resource and from what the API server has, and keep what was \
-           generated once in the object.",
+           somebody else had written. Times, the status, certificates and webhook configurations do not \
+           count, nor does what was written in the 10 s before.",
+    fix: "Compute the field from the custom resource and from what the API server has. Keep in the \
+           object what was generated once.",
     storm: false,
     judge: Some(judge),
     absent: None,

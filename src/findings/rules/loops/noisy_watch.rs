@@ -13,10 +13,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "noisy watch",
     what: "Most reconciles of a custom resource are led to by changes of one field of one kind, and \
            write nothing. They cost time, and hide those that matter.",
-    when: "30 reconciles of one custom resource in a minute, of which 80 % came from changes of one \
+    when: "30 reconciles of one custom resource in a minute. Of these, 80 % came from changes of one \
            field and wrote nothing.",
-    never: "a field whose change has made another reconcile write; the operator's own writes; \
-           reconciles that failed, were refused something or asked to run again.",
+    never: "a field whose change has made another reconcile write; the operator's own writes. \
+           Reconciles that failed, were refused something or asked to run again do not count.",
     fix: "Give the watch a predicate that compares the fields which the reconciler reads: \
            Owns(&Kind{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: ...})).",
     storm: true,

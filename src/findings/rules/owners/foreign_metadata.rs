@@ -11,12 +11,13 @@ pub(crate) static RULE: Rule = Rule {
     id: "foreign-metadata",
     severity: Warning,
     name: "metadata of others removed",
-    what: "An update of a child removes a label or an annotation that another client has put there: \
-           the operator replaces the whole map by its own. Tools that keep their marks there, such as \
-           kubectl rollout restart, Argo CD or the controllers of Kubernetes, lose them.",
+    what: "An update of a child removes a label or an annotation of another client. The operator \
+           replaces the whole map by its own. Tools that keep their marks there, such as kubectl \
+           rollout restart, Argo CD or the controllers of Kubernetes, lose them.",
     when: "at the update or patch.",
-    never: "the custom resource itself, and what is no child of it; keys that the operator has set before; apply; objects on their \
-           way out; keys of the domain of the custom resource's group.",
+    never: "the custom resource itself, and what is no child of it; keys that the operator has set \
+           before; apply. Keys of the domain of the custom resource's group may be signals to the \
+           operator.",
     fix: "Start from the object that is there and set only your own keys, or use server-side apply.",
     storm: false,
     judge: Some(judge),

@@ -12,10 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "left behind",
     what: "The spec of the custom resource was changed, and a child that earlier reconciles looked \
            after is touched no more, but still there.",
-    when: "two reconciles after a new generation touched other children, not this one, and 10 s later it is \
-           still there, untouched, and the newest reconcile wrote nothing.",
-    never: "Jobs, claims, Secrets and pods; reconciles that failed; a reconcile that goes on step by step, or \
-           stops early and asks to run again: it may come to this child later.",
+    when: "two reconciles after a new generation touched other children, not this one. It is still there \
+           10 s later, untouched, and the newest reconcile wrote nothing.",
+    never: "Jobs, claims, Secrets and pods; reconciles that failed. An operator that goes on step by \
+           step, or stops early and asks to run again, may come to it later.",
     fix: "Delete what the spec no longer asks for.",
     storm: false,
     judge: None,

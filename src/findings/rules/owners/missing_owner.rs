@@ -18,11 +18,11 @@ pub(crate) static RULE: Rule = Rule {
     when: "at creation, as a warning, where the custom resource has no finalizer of the operator and \
            nothing leads back to it; as a warning where the child lives 10 s after the custom resource \
            is gone, and as an error where it also lives 10 s after the next start of the operator. As a \
-           hint where several custom resources share the child: reconciles of more than one use it, or \
-           nothing of its name comes from the custom resource.",
+           hint where several custom resources share the child. It is shared where more than one uses \
+           it, or nothing of its name comes from one.",
     never: "children in other namespaces and cluster-wide ones before the custom resource is gone; what \
            a label, an annotation or the spec ties to it; policies such as Retain or Orphan; what was \
-           made after the deletion was asked for; a shared child while another custom resource that \
+           made after the deletion was asked for. A shared child is not told while another one that \
            uses it is there.",
     fix: "Set the owner before you create the child: controllerutil.SetControllerReference(owner, \
            child, scheme).",

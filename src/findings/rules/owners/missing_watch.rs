@@ -18,8 +18,9 @@ pub(crate) static RULE: Rule = Rule {
            of its reconciles for 10 s. An error once it was deleted and came back only with a reconcile for another \
            reason, for which opdev asks itself on the embedded control plane. A hint where the controller asks for a period: the object is put \
            back only after that.",
-    never: "objects that later reconciles leave alone; controllers whose predicates drop creations, while other \
-           events of children come; programs of which not all causes are known.",
+    never: "objects that later reconciles leave alone; programs of which not all causes are known. A \
+           predicate may drop creations on purpose: where other events of children come, nothing is \
+           told.",
     fix: "Watch the kind: Owns(&Kind{}) in SetupWithManager.",
     storm: false,
     judge: Some(judge),

@@ -11,15 +11,14 @@ pub(crate) static RULE: Rule = Rule {
     id: "overlapping-selector",
     severity: Warning,
     name: "same selector twice",
-    what: "The workloads of two custom resources have the same selector in one namespace, so each of \
-           them selects the pods of the other, and so do Services and budgets with these labels.",
-    when: "reconciles of two custom resources of one kind made workloads of one kind with equal \
-           selectors in one namespace, and both are there.",
+    what: "The workloads of two custom resources have the same selector in one namespace. Each of them \
+           selects the pods of the other, and so do Services and budgets with these labels.",
+    when: "two custom resources of one kind have workloads of one kind with equal selectors in one \
+           namespace.",
     never: "selectors with matchExpressions; workloads in different namespaces; several workloads of one \
            custom resource; workloads that somebody else made.",
-    fix: "Add a label with the name of the custom resource to the selector and to the labels of the \
-           pods, such as app.kubernetes.io/instance. The selector of a workload that is there cannot be \
-           changed: delete it and make it again.",
+    fix: "Add a label with the custom resource's name to the selector and to the labels of the pods. \
+           The selector of a workload that is there cannot be changed: delete it and make it again.",
     storm: false,
     judge: Some(judge),
     absent: None,
@@ -49,8 +48,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     }
 }
 
-type Workload<'a> = (&'a opdev_object::meta::ObjectKey, &'a Selects);
+type Selecting<'a> = (&'a opdev_object::meta::ObjectKey, &'a Selects);
 
-fn is_same((one, selects): Workload<'_>, (other, theirs): Workload<'_>) -> bool {
+fn is_same((one, selects): Selecting<'_>, (other, theirs): Selecting<'_>) -> bool {
     one != other && (&one.kind, &one.namespace) == (&other.kind, &other.namespace) && selects == theirs
 }
