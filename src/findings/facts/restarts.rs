@@ -85,7 +85,8 @@ impl Table {
         for write in evidence.writes.iter().filter(|write| is_judged(write, evidence)) {
             let key = write.object.key();
             let fresh = self.written_at.get(&key).is_some_and(|at| *at > before.ended);
-            if fresh || !self.makers.get(&key).is_some_and(|maker| maker.controller == evidence.controller) {
+            let strange = self.makers.get(&key).is_none_or(|maker| maker.controller != evidence.controller);
+            if fresh || strange {
                 continue;
             }
             for field in write.fields.iter().filter(|field| is_rewritten(field)) {

@@ -174,8 +174,8 @@ impl Track {
             self.last_touched.1 = self.last_touched.0.take();
         }
         let other = |key: &&ObjectKey| **key != evidence.object.key();
-        let read = evidence.reads.iter().rev().flat_map(|read| read.objects.iter().rev());
-        let read = read.filter(other).next().cloned();
+        let mut read = evidence.reads.iter().rev().flat_map(|read| read.objects.iter().rev());
+        let read = read.find(other).cloned();
         let written = || evidence.writes.iter().rev().map(|write| write.object.key()).find(|key| other(&key));
         self.last_touched.0 = read.or_else(written);
     }

@@ -119,7 +119,7 @@ fn labels_of_others_that_an_update_takes_away_are_told() {
     let run = |change: fn(&mut WriteFact, &mut FieldFact)| {
         let mut world = World::new();
         world.reconcile(|one| {
-            one.writes = vec![WriteFact { owners: owned(true), ..create(&child("Deployment", "a-web"), 1) }]
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&child("Deployment", "a-web"), 1) }];
         });
         world.reconcile(|one| {
             let path = ".metadata.annotations[argocd.argoproj.io/tracking-id]";

@@ -57,7 +57,7 @@ fn a_restart_of_the_same_program_that_changes_a_settled_field_is_told() {
     let run = |files: &[&str], change: fn(u64, &mut Evidence), between: fn(u64, &mut World)| {
         let mut world = World::new();
         world.reconcile(|one| {
-            one.writes = vec![WriteFact { owners: owned(true), ..create(&child("ConfigMap", "a-web"), 1) }]
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&child("ConfigMap", "a-web"), 1) }];
         });
         world.seen(&cr("a"), shelf(1, json!({})));
         for round in 0..3 {
@@ -109,7 +109,7 @@ fn a_restart_of_the_same_program_that_changes_a_settled_field_is_told() {
         "a certificate"
     );
     let changed = |round: u64, world: &mut World| {
-        world.seen(&cr("a"), shelf(2 + i64::try_from(round).unwrap(), json!({})))
+        world.seen(&cr("a"), shelf(2 + i64::try_from(round).unwrap(), json!({})));
     };
     assert_eq!(run(&[], same, changed), None, "the custom resource was changed while it was stopped");
     let input = |round: u64, one: &mut Evidence| {

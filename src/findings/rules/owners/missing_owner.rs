@@ -1,7 +1,7 @@
 //! Children that stay when their custom resource is gone.
 
-use crate::facts::Table;
 use crate::facts::shared::has_own_name;
+use crate::facts::{Maker, Table};
 use crate::facts::{is_never, is_programs};
 use crate::rule::Rule;
 use crate::rule::Told;
@@ -50,7 +50,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         }
         let owner = &evidence.object;
         let maker = table.makers.get(&object.key());
-        let shared = maker.map_or_else(|| has_own_name(object, owner), |maker| maker.is_shared());
+        let shared = maker.map_or_else(|| has_own_name(object, owner), Maker::is_shared);
         let why = format!("{object} was made without an owner reference: ");
         let (severity, why) = if shared {
             (Hint, why + &shares(owner) + "it stays when the last of them is deleted")
