@@ -219,7 +219,8 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let mut limits = Limits::default();
     let set = project.settings.history.as_deref().and_then(|text| settings::bytes(text).ok());
     limits.bytes = args.history.or(set).unwrap_or(limits.bytes);
-    let findings = Findings::ignoring(project.settings.ignored());
+    let findings = Findings::ignoring(project.settings.ignored())
+        .asking(project.settings.findings.experiments != Some(false));
     let bus = bus::start(
         State::with_limits(limits),
         incoming,
@@ -455,7 +456,9 @@ impl Printer {
             .spawn(print)
             .context("no thread for printing")?;
         let mut dropped = 0u64;
+        let mut summary = print::summary::Summary::default();
         let listener = move |event: &Event| {
+            let open = summary.see(event).filter(|_| output == Output::Plain);
             let line = match output {
                 Output::Json(JsonForm::Whole) => Some(print::json(event)),
                 Output::Json(JsonForm::Compact) => Some(print::compact(event)),
@@ -465,8 +468,10 @@ impl Printer {
             if dropped > 0 && lines.try_send(lost(output, dropped)).is_ok() {
                 dropped = 0;
             }
-            if let Err(std_mpsc::TrySendError::Full(_)) = lines.try_send(line) {
-                dropped += 1;
+            for line in std::iter::once(line).chain(open) {
+                if let Err(std_mpsc::TrySendError::Full(_)) = lines.try_send(line) {
+                    dropped += 1;
+                }
             }
         };
         Ok((Box::new(listener), Printer { done }))

@@ -65,6 +65,14 @@ pub struct Evidence {
     pub wanted: u64,
 }
 
+impl Evidence {
+    /// True if its borders are guessed from calls and lines: it may hold the work of several reconciles, for
+    /// another object too, and does not say what was read.
+    pub fn is_guessed(&self) -> bool {
+        matches!(self.level, Some(TraceLevel::Log | TraceLevel::Wire))
+    }
+}
+
 /// A read of a cache.
 #[derive(Clone, Debug, Default)]
 pub struct ReadFact {

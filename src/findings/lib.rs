@@ -33,6 +33,8 @@ pub struct Findings {
     life: Life,
     /// True if nothing but a play cluster is disturbed by an experiment.
     embedded: bool,
+    /// True if the user wants no experiment at all.
+    quiet: bool,
     /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
     stopping: bool,
 }
@@ -41,6 +43,11 @@ impl Findings {
     /// Nothing is known yet, and some of it will not be told.
     pub fn ignoring(ignored: Vec<Ignored>) -> Findings {
         Findings { life: Life::ignoring(ignored), ..Findings::default() }
+    }
+
+    /// Without `experiments` no reconcile is asked for to find out whether a change was missed.
+    pub fn asking(self, experiments: bool) -> Findings {
+        Findings { quiet: !experiments, ..self }
     }
 
     /// Takes in an event, and says what follows.
@@ -52,7 +59,8 @@ impl Findings {
             Event::Stopping { .. } => self.stopping = true,
             Event::Started(started) => {
                 let embedded = started.cluster.embedded;
-                *self = Findings { life: self.life.anew(), embedded, ..Findings::default() };
+                let (life, quiet) = (self.life.anew(), self.quiet);
+                *self = Findings { life, embedded, quiet, ..Findings::default() };
             }
             Event::Reconciled(reconcile) => return self.reconciled(reconcile),
             Event::LoopFound(found) => return self.loop_found(found),
@@ -85,7 +93,7 @@ impl Findings {
             }
             Event::ProcessChanged(run) => {
                 if let opdev_event::ProcessState::Running { files, .. } = &run.state {
-                    self.table.restarted(run.at);
+                    self.table.restarted(run.at, !files.is_empty());
                     return self.life.saved(files, run.at, false);
                 }
                 self.table.stopped();
@@ -123,7 +131,7 @@ impl Findings {
     /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
     /// with the controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
     pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
-        if self.embedded && !self.stopping { self.table.unanswered() } else { Vec::new() }
+        if self.embedded && !self.quiet && !self.stopping { self.table.unanswered() } else { Vec::new() }
     }
 
     fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {
@@ -137,6 +145,9 @@ impl Findings {
             if let Some(judge) = rule.judge {
                 judge(&self.table, &evidence, &mut told);
             }
+        }
+        if evidence.is_guessed() {
+            rules::doubt(&mut told);
         }
         told.iter_mut().for_each(|told| told.place_in(&evidence));
         self.table.answered(&evidence);

@@ -46,7 +46,7 @@ pub struct Settings {
     pub kubernetes: Option<String>,
     /// True if the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
-    /// What of the findings is not told.
+    /// Findings that are not told, and whether opdev tries out what it suspects.
     pub findings: FindingSettings,
     /// The operator's own programs.
     pub operator: Option<crate::program::settings::Programs>,
@@ -54,12 +54,14 @@ pub struct Settings {
     pub charts: BTreeMap<String, Value>,
 }
 
-/// What of the findings is not told.
+/// Findings that are not told, and whether opdev tries out what it suspects.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FindingSettings {
     /// Each with a reason.
     pub ignore: Vec<IgnoredFinding>,
+    /// False if opdev asks for no reconcile of its own to find out whether a change was missed.
+    pub experiments: Option<bool>,
 }
 
 /// A finding that is not told.

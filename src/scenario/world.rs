@@ -160,7 +160,9 @@ impl World {
         let kept = Arc::new(Mutex::new(KeptEvents::default()));
         let (tell, news) = watch::channel(0);
         let listener = keeping(&kept, tell);
-        let findings = Findings::ignoring(setup.project.settings.ignored());
+        let settings = &setup.project.settings;
+        let findings =
+            Findings::ignoring(settings.ignored()).asking(settings.findings.experiments != Some(false));
         let bus = bus::start(
             State::default(),
             incoming,

@@ -3,6 +3,7 @@
 
 mod plain;
 mod plan;
+pub mod summary;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

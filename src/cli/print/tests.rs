@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod found;
+mod summary;
 mod tables;
 mod terminal;
 

@@ -1,5 +1,6 @@
 //! Custom resources and children as the API server has them.
 
+use super::selectors::Selects;
 use super::{Live, Table, Workload, is_plane};
 use jiff::Timestamp;
 use opdev_event::ObjectSeen;
@@ -20,6 +21,12 @@ impl Table {
             let ready = number(&object["status"]["readyReplicas"]);
             let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
             self.workloads.insert(key.clone(), Workload { wanted, ready });
+        }
+        if key.group == "apps" && !seen.metadata_only {
+            match Selects::of(&key, &seen.object.read()) {
+                Some(selects) => _ = self.selectors.insert(key.clone(), selects),
+                None => _ = self.selectors.remove(&key),
+            }
         }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
             return;
@@ -93,6 +100,9 @@ impl Table {
         }
         self.shown.remove(key);
         self.workloads.remove(key);
+        self.selectors.remove(key);
+        self.written_at.remove(key);
+        self.rewritten.retain(|(object, _), _| object != key);
         self.running.remove(key);
         self.tracks.retain(|(_, object), _| object != key);
         self.pending.retain(|one| one.about.key() != *key && one.primary.key() != *key);

@@ -2,25 +2,31 @@
 //! Bounded.
 
 mod live;
+mod names;
 pub mod observed;
 pub mod record;
 pub mod record_fields;
+mod restarts;
+pub(super) mod selectors;
+pub(super) mod shared;
 mod track;
 mod unanswered;
 pub mod versions;
+mod waits;
+pub(super) mod wakes;
 mod writes;
 
-pub(super) use track::Track;
+pub(super) use names::{call_of, is_never, is_plane, is_programs};
+pub(super) use track::{KEPT, Track};
+pub(super) use waits::{Pending, Wait};
 
 use jiff::{SignedDuration, Timestamp};
-use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_event::evidence::Evidence;
 use opdev_event::{Cause, CauseKind, Place, SourcesChanged, WatchEvent};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-/// Writes of one path whose times are kept.
-pub(super) const KEPT: usize = 12;
 /// New Events about one object in a minute. client-go puts more of one reason together and counts them.
 pub(super) const MOST_EVENTS: usize = 10;
 /// A reconcile that comes later than this after a change was not led to by it.
@@ -29,21 +35,6 @@ pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
 pub(super) const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Objects, paths and children that are known at once.
 const MANY: usize = 20_000;
-/// Kinds that are never the subject of a finding.
-const NEVER: [&str; 7] =
-    ["Event", "Lease", "TokenRequest", "ControllerRevision", "SubjectAccessReview", "TokenReview", "Node"];
-/// Field managers that write in answer to others: controllers of the plane.
-const PLANE: [&str; 8] = [
-    "kube-controller-manager",
-    "kubelet",
-    "kube-scheduler",
-    "kube-apiserver",
-    "garbage-collector",
-    "endpointslice-controller.k8s.io",
-    "deployment-controller",
-    "namespace-controller",
-];
-
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -79,6 +70,14 @@ pub(super) struct Table {
     shown: HashMap<ObjectKey, Timestamp>,
     /// Workloads as the API server has them.
     pub(super) workloads: HashMap<ObjectKey, Workload>,
+    /// Selectors of workloads as the API server has them.
+    pub(super) selectors: HashMap<ObjectKey, selectors::Selects>,
+    /// Reconciles before the last restart whose object has not been reconciled since.
+    before: HashMap<(String, ObjectKey), restarts::Before>,
+    /// When objects were written last.
+    written_at: HashMap<ObjectKey, Timestamp>,
+    /// Fields that the first reconcile after a restart has changed.
+    pub(super) rewritten: HashMap<(ObjectKey, String), restarts::Rewritten>,
     /// True if the user disturbs the program: an event that he holds back is none that it misses.
     pub(super) disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
@@ -141,6 +140,17 @@ pub(super) struct Maker {
     pub(super) place: Option<Place>,
     /// True if it was made again after somebody else had deleted it.
     pub(super) remade: bool,
+    /// True if the reconcile that made it is guessed: it may have been for another custom resource.
+    pub(super) guessed: bool,
+    /// Other custom resources whose reconciles use it, too.
+    pub(super) sharers: BTreeSet<ObjectKey>,
+}
+
+impl Controller {
+    /// True if its watches seem to drop creations on purpose: other events of children come to it.
+    pub(super) fn drops_creations(&self) -> bool {
+        self.added == (false, true)
+    }
 }
 
 /// Facts about a controller.
@@ -148,6 +158,8 @@ pub(super) struct Maker {
 pub(super) struct Controller {
     /// Kinds of which an event came to it.
     pub(super) echoed: BTreeSet<(String, String)>,
+    /// True if the creation of a child came to it, and if another event of one did.
+    added: (bool, bool),
     /// True if causes are missing, or no cache was read: then nothing is told by absence.
     pub(super) unclear: bool,
     pub(super) reads: u64,
@@ -180,59 +192,6 @@ pub(super) struct Conflicts {
     pub(super) same: u32,
 }
 
-/// A judgement of a rule of absence that has to wait.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) what: Wait,
-    pub(super) at: Timestamp,
-    pub(super) controller: String,
-    pub(super) primary: ObjectRef,
-    pub(super) about: ObjectRef,
-    pub(super) reconcile: u64,
-}
-
-/// The event for which it waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
-    /// it each time: then it is none that is made once and left alone.
-    Echo { referenced: Option<bool>, looks: bool },
-    /// Garbage collection of a child whose owner is not the object that is there.
-    Owner { uid: String },
-    /// The status that an update of the whole object sent.
-    Status { path: String },
-    /// observedGeneration
-    Generation,
-    /// A child that is not touched any more.
-    Untouched,
-}
-
-impl Pending {
-    pub(super) fn age(&self, table: &Table) -> SignedDuration {
-        table.now.duration_since(self.at)
-    }
-}
-
-/// True if objects of a kind are never judged.
-pub(super) fn is_never(object: &ObjectRef) -> bool {
-    let name = object.name.as_str();
-    NEVER.contains(&object.gvk.kind.as_str())
-        || object.gvk.kind == "Secret" && name.starts_with("sh.helm.release.")
-        || object.gvk.group == "kopf.dev"
-}
-
-/// True if a manager writes in answer to others.
-pub(super) fn is_plane(manager: &str) -> bool {
-    PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
-}
-
-/// True if a finalizer is a program's, not Kubernetes' own.
-pub(super) fn is_programs(finalizer: &str) -> bool {
-    finalizer
-        .split_once('/')
-        .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") && !domain.ends_with("k8s.io"))
-}
-
 impl Table {
     /// Takes in what a reconcile proves.
     pub(super) fn take(&mut self, evidence: &Evidence) {
@@ -244,6 +203,9 @@ impl Table {
         self.take_controller(evidence);
         self.take_track(evidence);
         self.take_makers(evidence);
+        self.take_sharers(evidence);
+        self.take_rewritten(evidence);
+        self.take_written_at(evidence);
         self.take_turns(evidence);
         self.take_refusals(evidence);
         self.take_events(evidence);
@@ -276,7 +238,11 @@ impl Table {
             || evidence.level != Some(opdev_event::TraceLevel::Full);
         controller.reads += evidence.reads.len() as u64;
         for cause in &evidence.causes {
-            if let CauseKind::Watch { object, .. } = &cause.kind {
+            if let CauseKind::Watch { object, event, .. } = &cause.kind {
+                let added = *event == WatchEvent::Added;
+                if object.gvk.kind != evidence.object.gvk.kind {
+                    controller.added = (controller.added.0 || added, controller.added.1 || !added);
+                }
                 controller.echoed.insert((object.gvk.group.clone(), object.gvk.kind.clone()));
                 if let Some(maker) = self.makers.get_mut(&object.key()) {
                     maker.echoed |= maker.controller == evidence.controller;
@@ -320,6 +286,7 @@ impl Table {
         }
         track.take_writes(evidence);
         track.take_idle(evidence);
+        track.wakes.take(evidence);
         let generation = self.live.get(&evidence.object.key()).map(|live| live.generation);
         track.take_touched(evidence, generation);
         track.take_versions(evidence);
@@ -344,74 +311,6 @@ impl Table {
         {
             live.changed = None;
         }
-    }
-
-    /// Notes what has to come later because of a reconcile.
-    fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
-        let primary = evidence.object.key();
-        let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
-        let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
-        // A reconciler that writes the status has to say with each generation that it was seen.
-        if track.writes_status && evidence.error.is_empty() {
-            self.pending.retain(|one| {
-                one.primary.key() != primary
-                    || one.controller != evidence.controller
-                    || one.what != Wait::Generation
-            });
-            waits.push((Wait::Generation, evidence.object.clone()));
-        }
-        if evidence.writes.iter().any(wrote_status) {
-            self.pending.retain(|one| {
-                !(one.primary.key() == primary && matches!(one.what, Wait::Status { .. } | Wait::Generation))
-            });
-            if evidence.error.is_empty() {
-                waits.push((Wait::Generation, evidence.object.clone()));
-            }
-        }
-        for (at, write) in evidence.writes.iter().enumerate().filter(|(_, write)| !is_never(&write.object)) {
-            let key = write.object.key();
-            if write.created && key.kind != primary.kind {
-                let reference = write.owners.iter().find(|owner| owner.kind == primary.kind);
-                let referenced = reference.map(|owner| owner.controller);
-                let reads = evidence.reads.iter().any(|read| read.objects.contains(&key));
-                let looks = reads || write.verb == opdev_event::evidence::WriteVerb::Apply;
-                waits.push((Wait::Echo { referenced, looks }, write.object.clone()));
-            }
-            let known = self.live.get(&primary).map(|live| live.uid.clone()).or(evidence.object.uid.clone());
-            let strange = write.owners.iter().find(|owner| {
-                owner.kind == primary.kind
-                    && owner.name == primary.name
-                    && known.as_ref().is_some_and(|known| !known.is_empty() && owner.uid != *known)
-            });
-            if let Some(owner) = strange {
-                waits.push((Wait::Owner { uid: owner.uid.clone() }, write.object.clone()));
-            }
-            let later = evidence.writes.iter().skip(at + 1).any(wrote_status);
-            if !write.lost.is_empty() && key == primary && !later {
-                waits.push((Wait::Status { path: write.lost.clone() }, write.object.clone()));
-            }
-        }
-        if track.renewed > 1 && track.count == track.renewed + 1 && evidence.error.is_empty() {
-            let others = track.touched.values().filter(|last| **last == track.count).count();
-            let left = track.touched.iter().filter(|(key, last)| {
-                **last + 3 >= track.renewed
-                    && **last < track.renewed
-                    && self.makers.get(*key).is_some_and(|maker| maker.primary.key() == primary)
-            });
-            if others > 0 {
-                let objects = left.filter_map(|(key, _)| Some(self.makers.get(key)?.object.clone()));
-                waits.extend(objects.map(|object| (Wait::Untouched, object)));
-            }
-        }
-        let controller = &evidence.controller;
-        self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
-            what,
-            at: evidence.ended,
-            controller: controller.clone(),
-            primary: evidence.object.clone(),
-            about,
-            reconcile: evidence.reconcile,
-        }));
     }
 
     fn take_makers(&mut self, evidence: &Evidence) {
@@ -454,6 +353,8 @@ impl Table {
                 place: write.place.clone(),
                 deleted: None,
                 remade: before.is_some_and(|before| self.is_missed(before, evidence)),
+                guessed: evidence.is_guessed(),
+                sharers: before.map(|before| before.sharers.clone()).unwrap_or_default(),
             };
             self.makers.insert(key, maker);
         }
@@ -474,8 +375,9 @@ impl Table {
     }
 
     /// Another process runs: counts begin anew, makers stay.
-    pub(super) fn restarted(&mut self, at: Timestamp) {
+    pub(super) fn restarted(&mut self, at: Timestamp, saved: bool) {
         self.now = self.now.max(at);
+        self.take_restart(!saved, at);
         self.started = Some(at);
         self.running.clear();
         self.tracks.clear();
@@ -557,6 +459,9 @@ impl Table {
         bounded(&mut self.events_about);
         bounded(&mut self.shown);
         bounded(&mut self.workloads);
+        bounded(&mut self.selectors);
+        bounded(&mut self.written_at);
+        bounded(&mut self.rewritten);
         if self.live.len() > MANY {
             self.live.retain(|_, live| live.gone.is_none());
         }
@@ -568,12 +473,4 @@ fn bounded<K, V>(map: &mut HashMap<K, V>) {
     if map.len() > MANY {
         map.clear();
     }
-}
-
-/// A call with its field, as what it is told apart by. The path of a create does not name the object.
-pub(super) fn call_of(refusal: &opdev_event::evidence::RefusalFact) -> String {
-    let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
-    let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
-    let (verb, target) = (&refusal.verb, &refusal.target);
-    format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
 }

@@ -2,7 +2,8 @@
 //! again that lead to nothing, children that are looked after. Counts begin anew with each event from
 //! outside.
 
-use super::{KEPT, is_never};
+use super::names::is_never;
+use super::wakes::Wakes;
 use jiff::Timestamp;
 use opdev_event::CauseKind;
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
@@ -10,6 +11,8 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+/// Writes of one path whose times are kept.
+pub(crate) const KEPT: usize = 12;
 /// Fields of objects that a reconcile has written.
 type WrittenFields = HashSet<(ObjectKey, String)>;
 
@@ -37,6 +40,8 @@ pub(crate) struct Track {
     idle_calls: u64,
     /// Children that were read or written, with the number of the reconcile that did so last.
     pub(crate) touched: HashMap<ObjectKey, u64>,
+    /// The object that the newest reconcile touched last, and the one before the newest generation.
+    last_touched: (Option<ObjectKey>, Option<ObjectKey>),
     generation: i64,
     /// The reconcile that saw this generation first.
     pub(crate) renewed: u64,
@@ -50,6 +55,8 @@ pub(crate) struct Track {
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
     pub(crate) by_timer: bool,
+    /// The changes that led to its newest reconciles.
+    pub(crate) wakes: Wakes,
 }
 
 /// A path that is written again and again.
@@ -164,7 +171,20 @@ impl Track {
         let newest = evidence.generation.max(generation);
         if let Some(generation) = newest.filter(|generation| *generation > self.generation) {
             (self.generation, self.renewed) = (generation, count);
+            self.last_touched.1 = self.last_touched.0.take();
         }
+        let other = |key: &&ObjectKey| **key != evidence.object.key();
+        let mut read = evidence.reads.iter().rev().flat_map(|read| read.objects.iter().rev());
+        let read = read.find(other).cloned();
+        let written = || evidence.writes.iter().rev().map(|write| write.object.key()).find(|key| other(&key));
+        self.last_touched.0 = read.or_else(written);
+    }
+
+    /// True if the newest reconcile wrote nothing, and did not stop before it had seen all: one that asks to
+    /// run again goes as far as the reconciles before the newest generation went.
+    pub(crate) fn has_come_to_its_end(&self) -> bool {
+        let as_far = self.last_touched.0 == self.last_touched.1;
+        self.written.0.is_empty() && (self.requeue.is_none() || as_far)
     }
 }
 

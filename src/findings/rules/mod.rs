@@ -6,7 +6,8 @@ mod deletion;
 pub(super) mod loops;
 mod owners;
 
-use super::rule::Rule;
+use super::rule::{Rule, Told};
+use opdev_event::FindingSeverity;
 
 /// All of them; what explains others comes before these.
 pub static RULES: &[&Rule] = &[
@@ -25,6 +26,7 @@ pub static RULES: &[&Rule] = &[
     &loops::event_flood::RULE,
     &loops::write_without_change::RULE,
     &loops::call_budget::RULE,
+    &loops::noisy_watch::RULE,
     &owners::missing_owner::RULE,
     &owners::cross_namespace_owner::RULE,
     &owners::owner_gone::RULE,
@@ -32,6 +34,8 @@ pub static RULES: &[&Rule] = &[
     &owners::event_dropped::RULE,
     &owners::referenced_unwatched::RULE,
     &owners::left_behind::RULE,
+    &owners::foreign_metadata::RULE,
+    &owners::overlapping_selector::RULE,
     &deletion::finalizer_order::RULE,
     &deletion::stuck_deletion::RULE,
     &deletion::created_while_deleting::RULE,
@@ -46,7 +50,36 @@ pub static RULES: &[&Rule] = &[
     &owners::name_budget::RULE,
     &answers::error_swallowed::RULE,
     &answers::same_error::RULE,
+    &answers::not_idempotent_after_restart::RULE,
 ];
+
+/// Rules that count within a reconcile, or judge what it did not do: never told of one that is guessed.
+const OF_TRACED: [&str; 6] = [
+    "call-budget",
+    "blocked-worker",
+    "noisy-watch",
+    "not-idempotent-after-restart",
+    "error-swallowed",
+    "ready-too-early",
+];
+/// Rules that say for which object a reconcile was: a warning at most of one that is guessed.
+const OF_BORDERS: [&str; 7] = [
+    "name-collision",
+    "missing-owner",
+    "finalizer-order",
+    "created-while-deleting",
+    "foreign-object",
+    "lost-update",
+    "event-dropped",
+];
+
+/// Takes back what a guessed reconcile does not prove.
+pub(super) fn doubt(told: &mut Vec<Told>) {
+    told.retain(|one| !OF_TRACED.contains(&one.rule.id));
+    for one in told.iter_mut().filter(|one| OF_BORDERS.contains(&one.rule.id)) {
+        one.severity = one.severity.max(FindingSeverity::Warning);
+    }
+}
 
 /// The rule with this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {

@@ -24,6 +24,21 @@ fn check() -> Vec<Cause> {
 }
 
 #[test]
+fn who_wants_no_experiments_is_not_asked_about() {
+    let run = |experiments: bool| {
+        let mut world = embedded();
+        world.findings = std::mem::take(&mut world.findings).asking(experiments);
+        world.reconcile(|one| one.causes = by_user());
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(1, json!({"annotations": {"tier": "gold"}})));
+        world.wait(6);
+        asks(&mut world).len()
+    };
+    assert_eq!((run(true), run(false)), (1, 0));
+}
+
+#[test]
 fn a_change_that_no_reconcile_answers_is_asked_about_once_and_told_where_the_answer_writes() {
     let mut world = embedded();
     let map = child("ConfigMap", "a");
@@ -202,8 +217,7 @@ fn an_owner_that_is_no_controller_is_told_though_others_of_the_kind_are_heard_of
         let mut world = World::new();
         world.seen(&cr("a"), shelf(1, json!({})));
         world.reconcile(|one| {
-            one.causes =
-                vec![woken(child("ConfigMap", "other"), WatchEvent::Modified, Some("manager"), true)];
+            one.causes = vec![woken(child("ConfigMap", "other"), WatchEvent::Added, Some("manager"), true)];
         });
         let map = child("ConfigMap", "mine");
         world.reconcile(|one| {

@@ -4,6 +4,9 @@
 
 mod answers;
 mod asked;
+mod guessed;
+mod owners;
+mod wakes;
 
 use super::Findings;
 use jiff::Timestamp;
@@ -405,15 +408,15 @@ fn who_asks_to_run_again_for_ever_is_told() {
 
 #[test]
 fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
-    let service = child("Service", "web");
+    let service = child("Service", "a-web");
     let mut world = World::new();
-    world.reconcile(|one| one.writes = vec![create(&child("Service", "web"), 1)]);
+    world.reconcile(|one| one.writes = vec![create(&child("Service", "a-web"), 1)]);
     assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
     // Nothing here is a fault.
     for look_alike in 0..5 {
         let mut world = World::new();
         world.reconcile(|one| {
-            let mut write = create(&child("Service", "web"), 1);
+            let mut write = create(&child("Service", "a-web"), 1);
             match look_alike {
                 0 => write.owners = owned(true),
                 1 => write.tied = true,
@@ -432,7 +435,7 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
     world.seen(&cr("a"), shelf(1, finalizers.clone()));
     world.reconcile(|one| {
         one.finalizers = vec!["lib.example.com/cleanup".to_owned()];
-        one.writes = vec![create(&child("Service", "web"), 1)];
+        one.writes = vec![create(&child("Service", "a-web"), 1)];
     });
     world.unrelated(&service);
     world.seen(&cr("a"), shelf(1, finalizers));
@@ -451,10 +454,10 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
 #[test]
 fn the_end_of_opdev_ends_no_finding() {
     let mut world = World::new();
-    world.reconcile(|one| one.writes = vec![create(&child("Service", "web"), 1)]);
+    world.reconcile(|one| one.writes = vec![create(&child("Service", "a-web"), 1)]);
     assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
     world.event(&Event::Stopping { reason: "asked to stop".to_owned() });
-    world.gone(&child("Service", "web"));
+    world.gone(&child("Service", "a-web"));
     world.gone(&cr("a"));
     assert!(world.closed().is_empty());
 }

@@ -33,6 +33,8 @@ SKIP = {
 class Opdev:
     def __init__(self, program, project, plan, events):
         self.project, self.path = project, events
+        # A program without controller-runtime's logger says it in words of its own.
+        self.ready = [plan["ready"]] if "ready" in plan else ["Starting workers", "Starting Controller"]
         env = dict(os.environ, NO_COLOR="1", **plan.get("env", {}))
         env.pop("KUBECONFIG", None)
         subprocess.run([program, "trust", "--project", str(project)], env=env, check=True, capture_output=True)
@@ -50,7 +52,7 @@ class Opdev:
                 self.last = time.time()
 
     def started(self):
-        words = ("Starting workers", "Starting Controller")
+        words = self.ready
         return any(event["event"] == "log" and any(word in event["message"] for word in words) for event in list(self.events))
 
     def failed(self):

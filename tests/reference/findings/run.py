@@ -74,6 +74,20 @@ CASES = {
     "healthy-ready": (None, []),
     "call-budget": ("call-budget", []),
 }
+# The same object once more.
+AGAIN = ["apply"]
+CASES |= {
+    "healthy-shared": (None, [(30, DELETE)]),
+    "healthy-quantity": (None, []),
+    "healthy-cleaner": (None, [(8, ["label", "cases.findings.example.com", "a", "tier=gold"])]),
+    "healthy-again": (None, [(20, DELETE), (22, AGAIN)]),
+    "healthy-busy": (None, [(n, ["delete", "configmap", "a", "--ignore-not-found"]) for n in (12, 24)]),
+    "overlapping-selector": ("overlapping-selector", [(8, TOUCH)]),
+    "healthy-selector": (None, [(8, TOUCH)]),
+    "foreign-metadata": ("foreign-metadata", [(8, ["annotate", "configmap", "a", "team=a"])]),
+    "healthy-metadata": (None, [(8, ["annotate", "configmap", "a", "team=a"])]),
+}
+PAIRS = {"name-collision", "slow", "healthy-shared", "overlapping-selector", "healthy-selector"}
 CHILD = {"healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x"}
 ENV = {"unstable-output", "healthy-order"}
 # Seconds that the slowest rule takes, on a busy machine as well.
@@ -118,6 +132,8 @@ def manifest(name, space):
     spec = {"shows": name}
     if name in CHILD:
         spec["child"] = CHILD[name]
+    if name == "healthy-quantity":
+        spec["cpu"] = "1000m"
     if name in ENV:
         spec["env"] = {letter: letter.lower() for letter in "ABCDEF"}
     return json.dumps({"apiVersion": SHOWS, "kind": "Case", "metadata": {"name": "a", "namespace": space}, "spec": spec})
@@ -138,11 +154,14 @@ def show(opdev, names):
     fine, said = opdev.kubectl("apply", "-f", "-", text="\n".join(manifest(name, spaces[name]) for name in names))
     if not fine:
         sys.exit(f"kubectl apply: {said}")
-    for name in {"name-collision", "slow"}.intersection(names):
+    for name in PAIRS.intersection(names):
         opdev.kubectl("apply", "-f", "-", text=manifest(name, name).replace('"name": "a"', '"name": "b"'))
     for after, name, words in sorted(plan, key=lambda step: step[0]):
         time.sleep(max(0, begin + after - time.time()))
-        fine, said = opdev.kubectl("-n", spaces[name], *words)
+        if words == AGAIN:
+            fine, said = opdev.kubectl("apply", "-f", "-", text=manifest(name, spaces[name]))
+        else:
+            fine, said = opdev.kubectl("-n", spaces[name], *words)
         if not fine:
             print(f"{name}: kubectl {' '.join(words)}: {said.strip()}")
     faults = all(CASES[name][0] for name in names)

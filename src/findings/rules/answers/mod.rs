@@ -4,6 +4,7 @@ pub(crate) mod error_swallowed;
 pub(crate) mod lost_status;
 pub(crate) mod missing_right;
 pub(crate) mod no_observed_generation;
+pub(crate) mod not_idempotent_after_restart;
 pub(crate) mod panic;
 pub(crate) mod pruned_field;
 pub(crate) mod ready_too_early;

@@ -5,6 +5,7 @@ pub(crate) mod call_budget;
 pub(crate) mod event_flood;
 pub(crate) mod fight;
 pub(crate) mod hot_loop;
+pub(crate) mod noisy_watch;
 pub(crate) mod object_growth;
 pub(crate) mod requeue_storm;
 pub(crate) mod status_each_time;

@@ -1,11 +1,13 @@
 //! Children that stay when their custom resource is gone.
 
-use crate::facts::Table;
+use crate::facts::shared::has_own_name;
+use crate::facts::{Maker, Table};
 use crate::facts::{is_never, is_programs};
 use crate::rule::Rule;
 use crate::rule::Told;
-use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::FindingSeverity::{Error, Hint, Warning};
 use opdev_event::evidence::Evidence;
+use opdev_object::meta::ObjectRef;
 
 pub(crate) static RULE: Rule = Rule {
     id: "missing-owner",
@@ -15,10 +17,13 @@ pub(crate) static RULE: Rule = Rule {
            custom resource. It stays when the custom resource is deleted.",
     when: "at creation, as a warning, where the custom resource has no finalizer of the operator and \
            nothing leads back to it; as a warning where the child lives 10 s after the custom resource \
-           is gone, and as an error where it also lives 10 s after the next start of the operator.",
+           is gone, and as an error where it also lives 10 s after the next start of the operator. As a \
+           hint where several custom resources share the child. It is shared where more than one uses \
+           it, or nothing of its name comes from one.",
     never: "children in other namespaces and cluster-wide ones before the custom resource is gone; what \
            a label, an annotation or the spec ties to it; policies such as Retain or Orphan; what was \
-           made after the deletion was asked for.",
+           made after the deletion was asked for. A shared child is not told while another one that \
+           uses it is there.",
     fix: "Set the owner before you create the child: controllerutil.SetControllerReference(owner, \
            child, scheme).",
     storm: false,
@@ -27,7 +32,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
-    let _ = table;
     if evidence.deleting || evidence.keeps || evidence.finalizers.iter().any(|one| is_programs(one)) {
         return;
     }
@@ -44,17 +48,22 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         if set {
             continue;
         }
-        let why = format!(
-            "{object} was made without an owner reference: it stays when {} is deleted",
-            evidence.object
-        );
+        let owner = &evidence.object;
+        let maker = table.makers.get(&object.key());
+        let shared = maker.map_or_else(|| has_own_name(object, owner), Maker::is_shared);
+        let why = format!("{object} was made without an owner reference: ");
+        let (severity, why) = if shared {
+            (Hint, why + &shares(owner) + "it stays when the last of them is deleted")
+        } else {
+            (Warning, format!("{why}it stays when {owner} is deleted"))
+        };
         let told = Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object);
-        out.push(Told { severity: Warning, ..told });
+        out.push(if severity == Hint { told_as_hint(told) } else { Told { severity, ..told } });
     }
 }
 
 fn absent(table: &Table, out: &mut Vec<Told>) {
-    for (maker, gone) in table.left() {
+    for (maker, gone) in table.left().filter(|(maker, _)| !table.is_needed(maker)) {
         if table.now.duration_since(gone).as_secs() < 10 || maker.object.gvk.kind == "PersistentVolumeClaim" {
             continue;
         }
@@ -62,11 +71,26 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let stays = after.is_some_and(|started| table.now.duration_since(started).as_secs() >= 10);
         let (object, owner) = (&maker.object, &maker.primary);
         let when = if stays { ", and the operator has been started since" } else { "" };
-        let why = format!(
-            "{object} still lives though {owner}, for which it was made, is gone{when}: it has no owner reference"
-        );
+        let why = format!("{object} still lives though {owner}, for which it was made, is gone{when}: ");
+        let why = if maker.is_shared() {
+            why + &shares(owner) + "nothing deletes it after the last of them"
+        } else {
+            why + "it has no owner reference"
+        };
         let told = Told::new(&RULE, owner, table.now, 0).say(&object.gvk.kind, why).about(object);
-        let severity = if stays { Error } else { Warning };
-        out.push(Told { severity, controller: maker.controller.clone(), reconcile: maker.reconcile, ..told });
+        let told = Told { controller: maker.controller.clone(), reconcile: maker.reconcile, ..told };
+        let severity = if stays && !maker.guessed { Error } else { Warning };
+        out.push(if maker.is_shared() { told_as_hint(told) } else { Told { severity, ..told } });
     }
+}
+
+fn shares(owner: &ObjectRef) -> String {
+    format!("several objects of kind {} can share it, and ", owner.gvk.kind)
+}
+
+/// One owner would take a shared child away from the others.
+fn told_as_hint(told: Told) -> Told {
+    let fix = "Leave it if it is meant to stay. Else delete it with the last custom resource that uses it, or give \
+               each custom resource a child of its own, with an owner reference.";
+    Told { severity: Hint, fix: fix.to_owned(), ..told }
 }

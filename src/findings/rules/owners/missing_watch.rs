@@ -18,7 +18,9 @@ pub(crate) static RULE: Rule = Rule {
            of its reconciles for 10 s. An error once it was deleted and came back only with a reconcile for another \
            reason, for which opdev asks itself on the embedded control plane. A hint where the controller asks for a period: the object is put \
            back only after that.",
-    never: "objects that later reconciles leave alone; programs of which not all causes are known.",
+    never: "objects that later reconciles leave alone; programs of which not all causes are known. A \
+           predicate may drop creations on purpose: where other events of children come, nothing is \
+           told.",
     fix: "Watch the kind: Owns(&Kind{}) in SetupWithManager.",
     storm: false,
     judge: Some(judge),
@@ -74,7 +76,7 @@ fn fix(kind: &str, referenced: Option<bool>) -> String {
 
 fn absent(table: &Table, out: &mut Vec<Told>) {
     for one in &table.pending {
-        let Wait::Echo { referenced, looks } = &one.what else { continue };
+        let Wait::Echo { referenced, looks, made } = &one.what else { continue };
         let kind = &one.about.gvk;
         let Some(controller) = table.controllers.get(&one.controller) else { continue };
         let maker = table.makers.get(&one.about.key());
@@ -84,6 +86,8 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             _ => controller.echoed.contains(&(kind.group.clone(), kind.kind.clone())),
         };
         let busy = controller.busy.is_some_and(|(_, ended)| ended > one.at);
+        // That no creation comes says nothing of what comes later.
+        let busy = busy || controller.drops_creations();
         if echoed || busy || controller.unclear || controller.reads == 0 || one.age(table).as_secs() < 10 {
             continue;
         }
@@ -92,7 +96,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         // An object that is made once and left alone needs no watch.
         let looked = track.and_then(|track| Some((track, *track.touched.get(&one.about.key())?)));
         let again = looked.is_some_and(|(track, last)| match track.ended > one.at {
-            true => last > 1 && track.count > 1,
+            true => last > *made,
             // No reconcile since: its maker looks at it before it makes it.
             false => *looks,
         });

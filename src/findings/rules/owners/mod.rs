@@ -2,11 +2,13 @@
 
 pub(crate) mod cross_namespace_owner;
 pub(crate) mod event_dropped;
+pub(crate) mod foreign_metadata;
 pub(crate) mod foreign_object;
 pub(crate) mod left_behind;
 pub(crate) mod missing_owner;
 pub(crate) mod missing_watch;
 pub(crate) mod name_budget;
 pub(crate) mod name_collision;
+pub(crate) mod overlapping_selector;
 pub(crate) mod owner_gone;
 pub(crate) mod referenced_unwatched;

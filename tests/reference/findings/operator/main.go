@@ -40,7 +40,9 @@ func main() {
 	}
 	reconciler := controllers.New(manager)
 	generation := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	special := map[string]bool{"slow": true, "event-dropped": true, "second": true, "fight": true}
+	special := map[string]bool{
+		"slow": true, "healthy-busy": true, "event-dropped": true, "healthy-cleaner": true, "second": true, "fight": true,
+	}
 	set := []struct {
 		name     string
 		build    *builder.Builder
@@ -50,8 +52,10 @@ func main() {
 			Owns(&batchv1.Job{}).Owns(&corev1.Secret{}).WithOptions(controller.Options{MaxConcurrentReconciles: 4}),
 			func(shows string) bool { return !special[shows] }},
 		{"slow", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "slow" }},
-		{"dropping", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}, generation).Owns(&corev1.ConfigMap{}),
-			func(shows string) bool { return shows == "event-dropped" }},
+		{"busy", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}).Owns(&corev1.ConfigMap{}),
+			func(shows string) bool { return shows == "healthy-busy" }},
+		{"dropping", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}, generation).Owns(&corev1.ConfigMap{}).Owns(&appsv1.Deployment{}),
+			func(shows string) bool { return shows == "event-dropped" || shows == "healthy-cleaner" }},
 		{"first", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}).Owns(&corev1.ConfigMap{}),
 			func(shows string) bool { return shows == "fight" }},
 		{"second", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}).Owns(&corev1.ConfigMap{}),

@@ -4,6 +4,7 @@
 package v1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/scheme"
@@ -20,6 +21,8 @@ type CaseSpec struct {
 	Shows string `json:"shows"`
 	// Env is any input.
 	Env map[string]string `json:"env,omitempty"`
+	// Cpu is a number that has more than one spelling.
+	Cpu *resource.Quantity `json:"cpu,omitempty"`
 	// Child is the name of a child.
 	Child string `json:"child,omitempty"`
 }

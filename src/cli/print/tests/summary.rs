@@ -1,0 +1,32 @@
+//! The findings that are open at the end.
+
+use super::found;
+use crate::print::summary::Summary;
+use opdev_event::{Event, FindingSeverity, RuleFinding};
+use std::sync::Arc;
+
+fn stopping() -> Event {
+    Event::Stopping { reason: "SIGTERM".to_owned() }
+}
+
+#[test]
+fn the_end_names_what_is_open_the_worst_first() {
+    let mut summary = Summary::default();
+    assert_eq!(summary.see(&stopping()), None);
+    let finding = |id, severity, title: &str| {
+        let told = RuleFinding { id, severity, title: title.to_owned(), times: id, ..found::finding(None) };
+        Arc::new(told)
+    };
+    assert_eq!(summary.see(&Event::FindingOpened(finding(1, FindingSeverity::Hint, "many calls"))), None);
+    summary.see(&Event::FindingOpened(finding(2, FindingSeverity::Warning, "no watch: Service")));
+    summary.see(&Event::FindingOpened(finding(3, FindingSeverity::Warning, "same error")));
+    // It turned out worse, and another one is over.
+    summary.see(&Event::FindingCounted(finding(2, FindingSeverity::Error, "no watch: Service")));
+    summary.see(&Event::FindingClosed(finding(3, FindingSeverity::Warning, "same error")));
+    let text = summary.see(&stopping()).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert_eq!(lines[0], "findings   1 error, 1 hint open");
+    assert!(lines[1].starts_with("✗ no watch: Service ") && lines[1].contains("×2"), "{text}");
+    assert!(lines[2].starts_with("i many calls ") && !lines[2].contains('×'), "{text}");
+    assert_eq!(lines.len(), 3);
+}

@@ -1,0 +1,47 @@
+//! Names that mean something by themselves: kinds that are never judged, managers of the plane, calls.
+
+use opdev_event::evidence::RefusalFact;
+use opdev_object::meta::ObjectRef;
+
+/// Kinds that are never the subject of a finding.
+const NEVER: [&str; 7] =
+    ["Event", "Lease", "TokenRequest", "ControllerRevision", "SubjectAccessReview", "TokenReview", "Node"];
+/// Field managers that write in answer to others: controllers of the plane.
+const PLANE: [&str; 8] = [
+    "kube-controller-manager",
+    "kubelet",
+    "kube-scheduler",
+    "kube-apiserver",
+    "garbage-collector",
+    "endpointslice-controller.k8s.io",
+    "deployment-controller",
+    "namespace-controller",
+];
+
+/// True if objects of a kind are never judged.
+pub(crate) fn is_never(object: &ObjectRef) -> bool {
+    let name = object.name.as_str();
+    NEVER.contains(&object.gvk.kind.as_str())
+        || object.gvk.kind == "Secret" && name.starts_with("sh.helm.release.")
+        || object.gvk.group == "kopf.dev"
+}
+
+/// True if a manager writes in answer to others.
+pub(crate) fn is_plane(manager: &str) -> bool {
+    PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
+}
+
+/// True if a finalizer is a program's, not Kubernetes' own.
+pub(crate) fn is_programs(finalizer: &str) -> bool {
+    finalizer
+        .split_once('/')
+        .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") && !domain.ends_with("k8s.io"))
+}
+
+/// A call with its field, as what it is told apart by. The path of a create does not name the object.
+pub(crate) fn call_of(refusal: &RefusalFact) -> String {
+    let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
+    let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
+    let (verb, target) = (&refusal.verb, &refusal.target);
+    format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
+}

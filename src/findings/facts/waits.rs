@@ -1,0 +1,111 @@
+//! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
+
+use super::{Table, Track, is_never};
+use jiff::{SignedDuration, Timestamp};
+use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
+use opdev_object::meta::ObjectRef;
+
+/// A judgement of a rule of absence that has to wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) what: Wait,
+    pub(crate) at: Timestamp,
+    pub(crate) controller: String,
+    pub(crate) primary: ObjectRef,
+    pub(crate) about: ObjectRef,
+    pub(crate) reconcile: u64,
+}
+
+/// The event for which it waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
+    /// it each time: then it is none that is made once and left alone.
+    /// `made` is the number of the reconcile that made it, among those of its custom resource.
+    Echo { referenced: Option<bool>, looks: bool, made: u64 },
+    /// Garbage collection of a child whose owner is not the object that is there.
+    Owner { uid: String },
+    /// The status that an update of the whole object sent.
+    Status { path: String },
+    /// observedGeneration
+    Generation,
+    /// A child that is not touched any more since a reconcile with this number.
+    Untouched { since: u64 },
+}
+
+impl Pending {
+    pub(crate) fn age(&self, table: &Table) -> SignedDuration {
+        table.now.duration_since(self.at)
+    }
+}
+
+impl Table {
+    /// Notes what has to come later because of a reconcile.
+    pub(super) fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
+        let primary = evidence.object.key();
+        let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
+        let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
+        // A reconciler that writes the status has to say with each generation that it was seen.
+        if track.writes_status && evidence.error.is_empty() {
+            self.pending.retain(|one| {
+                one.primary.key() != primary
+                    || one.controller != evidence.controller
+                    || one.what != Wait::Generation
+            });
+            waits.push((Wait::Generation, evidence.object.clone()));
+        }
+        if evidence.writes.iter().any(wrote_status) {
+            self.pending.retain(|one| {
+                !(one.primary.key() == primary && matches!(one.what, Wait::Status { .. } | Wait::Generation))
+            });
+            if evidence.error.is_empty() {
+                waits.push((Wait::Generation, evidence.object.clone()));
+            }
+        }
+        for (at, write) in evidence.writes.iter().enumerate().filter(|(_, write)| !is_never(&write.object)) {
+            let key = write.object.key();
+            if write.created && key.kind != primary.kind {
+                let reference = write.owners.iter().find(|owner| owner.kind == primary.kind);
+                let referenced = reference.map(|owner| owner.controller);
+                let reads = evidence.reads.iter().any(|read| read.objects.contains(&key));
+                let looks = reads || write.verb == WriteVerb::Apply;
+                waits.push((Wait::Echo { referenced, looks, made: track.count }, write.object.clone()));
+            }
+            let known = self.live.get(&primary).map(|live| live.uid.clone()).or(evidence.object.uid.clone());
+            let strange = write.owners.iter().find(|owner| {
+                owner.kind == primary.kind
+                    && owner.name == primary.name
+                    && known.as_ref().is_some_and(|known| !known.is_empty() && owner.uid != *known)
+            });
+            if let Some(owner) = strange {
+                waits.push((Wait::Owner { uid: owner.uid.clone() }, write.object.clone()));
+            }
+            let later = evidence.writes.iter().skip(at + 1).any(wrote_status);
+            if !write.lost.is_empty() && key == primary && !later {
+                waits.push((Wait::Status { path: write.lost.clone() }, write.object.clone()));
+            }
+        }
+        let renewed = track.renewed > 1 && track.count == track.renewed + 1;
+        if renewed && !evidence.is_guessed() && evidence.error.is_empty() {
+            let others = track.touched.values().filter(|last| **last == track.count).count();
+            let left = track.touched.iter().filter(|(key, last)| {
+                **last + 3 >= track.renewed
+                    && **last < track.renewed
+                    && self.makers.get(*key).is_some_and(|maker| maker.primary.key() == primary)
+            });
+            if others > 0 {
+                let objects = left.filter_map(|(key, _)| Some(self.makers.get(key)?.object.clone()));
+                waits.extend(objects.map(|object| (Wait::Untouched { since: track.renewed }, object)));
+            }
+        }
+        let controller = &evidence.controller;
+        self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
+            what,
+            at: evidence.ended,
+            controller: controller.clone(),
+            primary: evidence.object.clone(),
+            about,
+            reconcile: evidence.reconcile,
+        }));
+    }
+}
