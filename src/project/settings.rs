@@ -48,6 +48,8 @@ pub struct Settings {
     pub strict_pods: bool,
     /// What of the findings is not told.
     pub findings: FindingSettings,
+    /// What `opdev torture` does not compare.
+    pub torture: TortureSettings,
     /// The operator's own programs.
     pub operator: Option<crate::program::settings::Programs>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
@@ -60,6 +62,24 @@ pub struct Settings {
 pub struct FindingSettings {
     /// Each with a reason.
     pub ignore: Vec<IgnoredFinding>,
+}
+
+/// What `opdev torture` does not compare.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TortureSettings {
+    /// Each with a reason.
+    pub ignore: Vec<IgnoredDifference>,
+}
+
+/// A difference that is no fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IgnoredDifference {
+    /// `KIND/NAME PATH`, as `opdev torture --ignore` takes it.
+    pub what: String,
+    /// Why it is no fault.
+    pub because: String,
 }
 
 /// A finding that is not told.
@@ -194,7 +214,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "charts",
     "watches",
     "types",
@@ -210,6 +230,7 @@ const KEYS: [&str; 20] = [
     "kubernetes",
     "strictPods",
     "findings",
+    "torture",
     "operator",
     // Read by `preferences`.
     "theme",
@@ -292,6 +313,11 @@ impl Settings {
                     "{file}:{line}:1: `findings`: say with `because` why `{rule}` is ignored"
                 ));
             }
+        }
+        if let Some(one) = settings.torture.ignore.iter().find(|one| one.because.trim().is_empty()) {
+            let line = line_of(&text, "torture");
+            let what = &one.what;
+            return Err(anyhow!("{file}:{line}:1: `torture`: say with `because` why `{what}` is ignored"));
         }
         Ok((settings, diagnostics))
     }
