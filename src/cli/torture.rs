@@ -255,6 +255,13 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
         Some(_) => None,
         None => Some(project.state_folder()?.folder("torture")?),
     };
+    let mut ignored = args.ignore;
+    for one in &project.settings.torture.ignore {
+        let what = one.what.parse().map_err(|error| anyhow!("opdev.yaml: `torture.ignore`: {error}"))?;
+        if !ignored.contains(&what) {
+            ignored.push(what);
+        }
+    }
     Ok(TortureInput {
         settings: Settings {
             helm_compat: args.helm_compat,
@@ -270,7 +277,7 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
         level: args.level.into(),
         time: args.time,
         only: args.only,
-        ignored: args.ignore,
+        ignored,
         seed,
         parallel: args.parallel.unwrap_or(parallel),
         limit: args.timeout,

@@ -21,6 +21,7 @@ pub mod rehearsal;
 pub(crate) mod requests;
 pub mod start;
 mod supervise;
+pub mod traced_build;
 pub mod tracing;
 mod vet;
 pub(crate) mod webhooks;

@@ -489,7 +489,7 @@ fn of_context(place: &Place<'_>, folder: &PrivateFolder) -> Result<String> {
 }
 
 /// Where files that are added to builds are kept: outside the project, for all projects.
-fn cache_folder(state_folder: &Path) -> PathBuf {
+pub(super) fn cache_folder(state_folder: &Path) -> PathBuf {
     let named = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
     named

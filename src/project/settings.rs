@@ -48,6 +48,8 @@ pub struct Settings {
     pub strict_pods: bool,
     /// Findings that are not told, and whether opdev tries out what it suspects.
     pub findings: FindingSettings,
+    /// What `opdev torture` does not compare.
+    pub torture: TortureSettings,
     /// The operator's own programs.
     pub operator: Option<crate::program::settings::Programs>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
@@ -62,6 +64,24 @@ pub struct FindingSettings {
     pub ignore: Vec<IgnoredFinding>,
     /// False if opdev asks for no reconcile of its own to find out whether a change was missed.
     pub experiments: Option<bool>,
+}
+
+/// What `opdev torture` does not compare.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TortureSettings {
+    /// Each with a reason.
+    pub ignore: Vec<IgnoredDifference>,
+}
+
+/// A difference that is no fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IgnoredDifference {
+    /// `KIND/NAME PATH`, as `opdev torture --ignore` takes it.
+    pub what: String,
+    /// Why it is no fault.
+    pub because: String,
 }
 
 /// A finding that is not told.
@@ -196,7 +216,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "charts",
     "watches",
     "types",
@@ -212,6 +232,7 @@ const KEYS: [&str; 20] = [
     "kubernetes",
     "strictPods",
     "findings",
+    "torture",
     "operator",
     // Read by `preferences`.
     "theme",
@@ -294,6 +315,11 @@ impl Settings {
                     "{file}:{line}:1: `findings`: say with `because` why `{rule}` is ignored"
                 ));
             }
+        }
+        if let Some(one) = settings.torture.ignore.iter().find(|one| one.because.trim().is_empty()) {
+            let line = line_of(&text, "torture");
+            let what = &one.what;
+            return Err(anyhow!("{file}:{line}:1: `torture`: say with `because` why `{what}` is ignored"));
         }
         Ok((settings, diagnostics))
     }

@@ -5,11 +5,12 @@ use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
-use super::plan::{Class, Disturbance, plans};
+use super::plan::{Class, Disturbance, Write, plans};
 use super::replay::Replay;
 use super::report::{Finding, Learnt, Report};
 use super::run::{Ran, RunInput, run};
 use super::scenario::{Sample, Scenario, Step, scenarios};
+use super::shrink::{Small, code, shrink};
 use super::subject::{Prepared, prepare};
 use super::{NoEnvironment, Progress, TortureInput};
 use anyhow::{Context as _, Result, bail};
@@ -21,14 +22,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Undisturbed runs of each scenario.
-const UNDISTURBED: u64 = 3;
+const UNDISTURBED: u32 = 3;
 /// How long a program has to be quiet in the first run.
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
 
 /// Runs one scenario.
-async fn once(
+pub(super) async fn once(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
     scenario: &Arc<Scenario>,
@@ -87,13 +88,17 @@ struct Alarm {
     differences: Vec<Difference>,
     /// How often it came, of how many runs.
     times: (u32, u32),
+    /// The places in the operator's code: where it was disturbed, and where what differs is written.
+    code: (Option<String>, Option<String>),
+    /// The smallest plan with the same difference, where there is a smaller one.
+    small: Option<Small>,
 }
 
 /// A scenario that was learned.
-struct Known {
-    learned: Learned,
+pub(super) struct Known {
+    pub(super) learned: Learned,
     runs: Vec<Ran>,
-    window: Duration,
+    pub(super) window: Duration,
 }
 
 /// Tortures the operator of a project.
@@ -120,7 +125,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
             }
             let scenario = Arc::new(scenario);
             let name = format!("{} of {}", scenario.name, scenario.sample.path);
-            let known = match learn(input, &prepared, &scenario).await {
+            let known = match learn(input, &prepared, &scenario, (UNDISTURBED, FIRST_WINDOW)).await {
                 Ok(known) => known,
                 Err(_) if input.shutdown.is_cancelled() => break,
                 Err(error) => {
@@ -144,6 +149,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
                     scenario: Arc::clone(&scenario),
                     disturbance: None,
                     field: None,
+                    small: None,
+                    code: (None, code(&own, &[], known.writes())),
                     differences: own,
                     times,
                 };
@@ -161,12 +168,24 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     Ok(report)
 }
 
-/// Runs a scenario undisturbed, and takes what its runs have in common.
-async fn learn(input: &TortureInput, prepared: &Arc<Prepared>, scenario: &Arc<Scenario>) -> Result<Known> {
+impl Known {
+    /// The writes of the first undisturbed run.
+    fn writes(&self) -> &[Write] {
+        self.runs.first().map(|run| run.writes.as_slice()).unwrap_or_default()
+    }
+}
+
+/// Runs a scenario undisturbed, so often and with this window for the first run, and takes what its runs have
+/// in common.
+pub(super) async fn learn(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    (count, mut window): (u32, Duration),
+) -> Result<Known> {
     let mut runs: Vec<Ran> = Vec::new();
-    let mut window = FIRST_WINDOW;
-    for number in 0..UNDISTURBED {
-        let seed = input.seed.wrapping_add(number);
+    for number in 0..count {
+        let seed = input.seed.wrapping_add(u64::from(number));
         let ran = once(input, prepared, scenario, None, (seed, window)).await?;
         runs.push(ran);
         let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
@@ -263,20 +282,26 @@ async fn tried(
             report.flaky += 1;
             continue;
         }
-        let new = Alarm {
+        let mut new = Alarm {
             scenario: Arc::clone(scenario),
-            disturbance: Some(disturbance),
+            code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
+            small: None,
+            disturbance: Some(disturbance.clone()),
             field: None,
             differences,
             times,
         };
+        if !alarms.iter().any(|known| known.differences == new.differences) {
+            let plan = (scenario, known.window);
+            new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
+        }
         found(input, new, alarms, report, tell)?;
     }
     Ok(())
 }
 
 /// The steps in words.
-fn words(scenario: &Scenario) -> Vec<String> {
+pub(super) fn words(scenario: &Scenario) -> Vec<String> {
     scenario.steps.iter().map(Step::words).collect()
 }
 
@@ -293,13 +318,27 @@ fn found(
         report.findings[at].alike += 1;
         return Ok(());
     }
+    let (scenario, disturbance, differences) = match &new.small {
+        Some(small) => (&small.scenario, Some(&small.disturbance), &small.differences),
+        None => (&new.scenario, new.disturbance.as_ref(), &new.differences),
+    };
+    // Other plans may have one smallest plan.
+    let is_smallest = |known: &Alarm| {
+        let small = known.small.as_ref();
+        small
+            .is_some_and(|known| known.differences == *differences && Some(&known.disturbance) == disturbance)
+    };
+    if let Some(at) = alarms.iter().position(is_smallest) {
+        report.findings[at].alike += 1;
+        return Ok(());
+    }
     let number = alarms.len() + 1;
     let replay = Replay {
         seed: input.seed,
-        scenario: (*new.scenario).clone(),
-        disturbance: new.disturbance.clone(),
+        scenario: (**scenario).clone(),
+        disturbance: disturbance.cloned(),
         field: new.field.clone(),
-        differences: new.differences.clone(),
+        differences: differences.clone(),
     };
     let file = match &input.folder {
         Some(folder) => {
@@ -317,13 +356,15 @@ fn found(
             Some(_) => Some(Class::Field),
             None => new.disturbance.as_ref().map(Disturbance::class),
         },
-        how: match (&new.field, &new.disturbance) {
+        how: match (&new.field, disturbance) {
             (Some(field), _) => field.to_string(),
-            (None, Some(disturbance)) => disturbance.words(&new.scenario.steps),
+            (None, Some(disturbance)) => disturbance.words(&scenario.steps),
             (None, None) => "nothing disturbed it: each undisturbed run ends like that".to_owned(),
         },
-        steps: words(&new.scenario),
-        differences: new.differences.clone(),
+        steps: words(scenario),
+        differences: differences.clone(),
+        place: new.code.0.clone(),
+        code: new.code.1.clone(),
         times: new.times,
         alike: 0,
         known: false,
@@ -360,7 +401,7 @@ pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     if let Some(mutation) = replay.field {
         return replay_field(input, &prepared, &scenario, mutation, &replay.differences).await;
     }
-    let known = learn(input, &prepared, &scenario).await?;
+    let known = learn(input, &prepared, &scenario, (UNDISTURBED, FIRST_WINDOW)).await?;
     let Some(disturbance) = replay.disturbance else {
         let differences = known.learned.own();
         let again = differences.iter().any(|one| replay.differences.contains(one));
@@ -401,7 +442,7 @@ impl FieldWork {
         };
         let mut runs = Vec::new();
         for number in 0..UNDISTURBED {
-            runs.push(work.run(input, prepared, None, input.seed.wrapping_add(number)).await?);
+            runs.push(work.run(input, prepared, None, input.seed.wrapping_add(u64::from(number))).await?);
         }
         work.varying = varying(&runs);
         work.took = runs.iter().map(|run| run.took).sum();
@@ -525,6 +566,8 @@ async fn fields(
             field: Some(mutation),
             differences,
             times,
+            code: (None, None),
+            small: None,
         };
         found(input, new, alarms, report, tell)?;
     }

@@ -6,6 +6,9 @@ use super::plan::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Words of every trouble that is an error of reconciles.
+pub(super) const FAIL: &str = "fail again and again";
+
 /// The rest of a run once it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
@@ -13,6 +16,8 @@ pub(super) struct Outcome {
     pub(super) ends: Vec<Snapshot>,
     /// How often each object was made, and how often it went.
     pub(super) history: BTreeMap<String, Counts>,
+    /// How often the operator itself deleted each object.
+    pub(super) deleted: BTreeMap<String, u32>,
     /// Steps that did not come to their end.
     pub(super) stuck: Vec<String>,
     /// Errors that reconciles ended with at the end, by object, and ends of the program that nobody asked
@@ -134,6 +139,8 @@ pub(super) struct Learned {
     unsteady: BTreeSet<String>,
     /// The smallest and the largest number of times.
     history: BTreeMap<String, (Counts, Counts)>,
+    /// The largest number of times that the operator itself deleted each object.
+    deleted: BTreeMap<String, u32>,
     stuck: BTreeSet<String>,
     troubles: BTreeSet<String>,
     bystander: BTreeSet<Difference>,
@@ -164,6 +171,10 @@ impl Learned {
                 Some((least, most))
             });
             learned.history.extend(range.map(|range| (id.clone(), range)));
+        }
+        for (object, count) in runs.iter().flat_map(|run| &run.deleted) {
+            let most = learned.deleted.entry(object.clone()).or_default();
+            *most = (*most).max(*count);
         }
         learned.stuck = runs.iter().flat_map(|run| run.stuck.iter().cloned()).collect();
         learned.troubles = runs.iter().flat_map(|run| run.troubles.iter().cloned()).collect();
@@ -223,7 +234,12 @@ impl Learned {
         found.extend(
             run.stuck.iter().filter(|step| new(&self.stuck, step)).map(|step| plain(Rule::Stuck, step)),
         );
-        let troubles = run.troubles.iter().filter(|trouble| new(&self.troubles, trouble));
+        // An object that fails without any disturbance may fail with other words each time.
+        let about = |trouble: &str| trouble.split_once(FAIL).map(|(about, _)| about.to_owned());
+        let fails = |trouble: &String| {
+            about(trouble).is_some_and(|of| self.troubles.iter().any(|one| about(one).as_ref() == Some(&of)))
+        };
+        let troubles = run.troubles.iter().filter(|trouble| new(&self.troubles, trouble) && !fails(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
         found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));
@@ -233,7 +249,8 @@ impl Learned {
     }
 
     /// Objects that were made or went another number of times. Who was blind need not make what nobody wants
-    /// in the end.
+    /// in the end. Every operator that applies what it reads does so with what is no longer so; from a view of
+    /// the past only what it deletes itself counts.
     fn histories(&self, run: &Outcome, class: Class) -> Vec<Difference> {
         let ids: BTreeSet<&String> = self.history.keys().chain(run.history.keys()).collect();
         let mut found = Vec::new();
@@ -243,6 +260,10 @@ impl Learned {
             let more = counts.made > most.made || counts.gone > most.gone;
             let fewer = counts.made < least.made || counts.gone < least.gone;
             let may_be_fewer = matches!(class, Class::Blind | Class::Down | Class::Past | Class::Slow);
+            let deletes = |all: &BTreeMap<String, u32>| all.get(id).copied().unwrap_or_default();
+            if class == Class::Past && deletes(&run.deleted) <= deletes(&self.deleted) {
+                continue;
+            }
             if more || (fewer && !may_be_fewer) {
                 found.push(Difference {
                     rule: Rule::History,

@@ -17,7 +17,9 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod shrink;
 mod subject;
+mod told;
 
 pub use campaign::{Replayed, replay, torture};
 pub use judge::{Difference, Ignored, IgnoredError, Rule};

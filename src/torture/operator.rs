@@ -1,7 +1,9 @@
 //! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started,
 //! killed, and known to be settled.
 
+use super::judge::FAIL;
 use super::record::Record;
+use super::told::Told;
 use anyhow::{Context as _, Result};
 use kube::Client;
 use opdev_controlplane::{ControlPlane, Listening, ObservedToken, User};
@@ -15,6 +17,7 @@ use opdev_os::child::{GroupEnd, Launch, Printed, printed};
 use opdev_os::private_folder::{PrivateFolder, STATE};
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
+use opdev_trace::inject::AUTH_PROVIDER;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,6 +35,8 @@ const ATTEMPTS: u32 = 5;
 const FIRST_CALL: Duration = Duration::from_secs(60);
 /// The longest time for which a program is taken to be at work though nothing changes.
 const LONGEST_WINDOW: Duration = Duration::from_secs(5);
+/// A reconcile that is under way, but changes nothing for so long, is not waited for.
+const LONGEST_RECONCILE: Duration = Duration::from_secs(30);
 /// Where an answer is held and nothing has changed for so long, nothing will.
 const UNCHANGED: Duration = Duration::from_millis(500);
 /// Characters of what a program printed that are told.
@@ -58,6 +63,8 @@ pub(super) struct ProgramStart {
     pub(super) command: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
+    /// True if it was built with the trace.
+    pub(super) traced: bool,
 }
 
 /// Stands in a command for the path of the kubeconfig.
@@ -92,6 +99,8 @@ struct Seen {
 /// A program that runs.
 pub(super) struct Running {
     task: AbortOnDropHandle<Result<Printed>>,
+    /// What it tells of its reconciles, where it was built for that.
+    told: Option<Told>,
     _token: ObservedToken,
     _folder: tempfile::TempDir,
 }
@@ -120,6 +129,11 @@ impl Subject {
                 Running::start(start, plane, listening, record).map(Operator::Program)
             }
         }
+    }
+
+    /// Returns true if it tells of its reconciles.
+    pub(super) fn is_traced(&self) -> bool {
+        matches!(self, Subject::Program(start) if start.traced)
     }
 
     /// Returns true if it is a process of its own.
@@ -221,11 +235,15 @@ impl Running {
             plane.observed_token(User::admin(), record.next_start()).context("no token for the program")?;
         let folder = tempfile::tempdir().context("no folder for a kubeconfig can be made")?;
         let private = PrivateFolder::make(&folder.path().join(STATE))?;
-        private.write("kubeconfig", listening.kubeconfig_of(&token, "default", None).as_bytes())?;
+        let provider = start.traced.then_some(AUTH_PROVIDER);
+        private.write("kubeconfig", listening.kubeconfig_of(&token, "default", provider).as_bytes())?;
+        let told = start.traced.then(|| Told::listen(private.path())).transpose()?;
         let path = private.path().join("kubeconfig").display().to_string();
         let command: Vec<String> = start.command.iter().map(|word| word.replace(KUBECONFIG, &path)).collect();
         let mut env = start.env.clone();
         env.insert("KUBECONFIG".to_owned(), path);
+        let traced = told.iter().flat_map(Told::environment);
+        env.extend(traced.map(|(name, value)| (name.to_owned(), value)));
         let dir = start.dir.clone();
         let task = tokio::spawn(async move {
             let launch = Launch {
@@ -237,7 +255,7 @@ impl Running {
             };
             printed(&launch, Duration::from_secs(24 * 60 * 60)).await
         });
-        Ok(Running { task: AbortOnDropHandle::new(task), _token: token, _folder: folder })
+        Ok(Running { task: AbortOnDropHandle::new(task), told, _token: token, _folder: folder })
     }
 }
 
@@ -279,13 +297,25 @@ impl Operator {
 
     /// Errors that reconciles end with again and again.
     pub(super) fn failing(&self) -> BTreeSet<String> {
-        let Operator::Own(own) = self else { return BTreeSet::new() };
-        let seen = lock(&own.seen);
-        let told = seen.failing.iter().filter(|(_, (attempt, _))| *attempt >= ATTEMPTS);
-        told.map(|(object, (_, why))| {
-            format!("reconciles of {object} fail again and again: {}", first_line(why))
-        })
-        .collect()
+        let words = |of: &str, why: &str| format!("reconciles of {of} {FAIL}: {}", first_line(why));
+        match self {
+            Operator::Own(own) => {
+                let seen = lock(&own.seen);
+                let told = seen.failing.iter().filter(|(_, (attempt, _))| *attempt >= ATTEMPTS);
+                told.map(|(object, (_, why))| words(&object.to_string(), why)).collect()
+            }
+            Operator::Program(program) => {
+                let told = program.told.iter().flat_map(|told| told.failing(ATTEMPTS));
+                told.map(|(of, why)| words(&of, &why)).collect()
+            }
+        }
+    }
+
+    /// Errors so far count no more: the operator saw what was no longer so, and tries again later.
+    pub(super) fn forget_failures(&self) {
+        if let Operator::Program(Running { told: Some(told), .. }) = self {
+            told.forget_failures();
+        }
     }
 
     /// Waits until the operator and the plane have nothing to do.
@@ -300,7 +330,7 @@ impl Operator {
                     return;
                 }
             },
-            Operator::Program(_) => quiet(plane, record, window).await,
+            Operator::Program(program) => quiet(plane, record, window, program.told.as_ref()).await,
         }
     }
 
@@ -310,12 +340,11 @@ impl Operator {
             Operator::Own(_) => Duration::from_millis(30),
             Operator::Program(_) => window,
         };
-        let store = &plane.api().registry().store;
-        let (mut revision, mut unchanged) = (store.revision(), Instant::now());
+        let (mut revision, mut unchanged) = (record.moved(), Instant::now());
         loop {
-            quiet(plane, record, window).await;
-            if store.revision() != revision {
-                (revision, unchanged) = (store.revision(), Instant::now());
+            quiet(plane, record, window, None).await;
+            if record.moved() != revision {
+                (revision, unchanged) = (record.moved(), Instant::now());
             }
             match self {
                 // What others wait for may be this one answer, so that they go on trying.
@@ -374,16 +403,30 @@ pub(super) async fn first_call(operator: &mut Operator, record: &Record) -> Resu
 
 /// Waits until nothing has happened for a while. What goes on for ever without changing anything is left at
 /// that.
-async fn quiet(plane: &ControlPlane, record: &Record, window: Duration) {
+async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Option<&Told>) {
+    let mut heard = told.map(Told::news);
     let mut news = record.news();
-    let store = &plane.api().registry().store;
-    let (mut revision, mut unchanged) = (store.revision(), Instant::now());
+    let (mut revision, mut unchanged) = (record.moved(), Instant::now());
     loop {
         plane.settled().await;
         news.borrow_and_update();
-        let still = tokio::time::timeout(window, news.changed()).await.is_err();
-        if store.revision() != revision {
-            (revision, unchanged) = (store.revision(), Instant::now());
+        let busy = || told.is_some_and(Told::is_busy);
+        let was_busy = busy();
+        let something = async {
+            match &mut heard {
+                Some(heard) => tokio::select! {
+                    _ = news.changed() => {}
+                    _ = heard.changed() => {}
+                },
+                None => drop(news.changed().await),
+            }
+        };
+        let still = tokio::time::timeout(window, something).await.is_err();
+        if (was_busy || busy()) && unchanged.elapsed() < LONGEST_RECONCILE && record.moved() == revision {
+            continue;
+        }
+        if record.moved() != revision {
+            (revision, unchanged) = (record.moved(), Instant::now());
             continue;
         }
         if plane.is_settled() && (still || unchanged.elapsed() > LONGEST_WINDOW) {

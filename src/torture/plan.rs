@@ -4,7 +4,7 @@
 use super::point::Point;
 use super::scenario::Step;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,6 +46,10 @@ pub(super) struct Past {
     pub(super) seen: usize,
     /// The number of the step after which the program starts anew.
     pub(super) after: usize,
+    /// True if it is seen as it was while that step went on: an object had a deletionTimestamp and was still
+    /// there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) going: bool,
 }
 
 /// Kinds of disturbances, as one chooses them.
@@ -149,6 +153,10 @@ pub(super) struct Write {
     pub(super) continues: bool,
     /// During which step.
     pub(super) step: usize,
+    /// The object, as differences name it.
+    pub(super) object: String,
+    /// The place in the operator's code, such as `controllers/web.go:42`, where the program tells it.
+    pub(super) place: Option<String>,
 }
 
 /// What one may do to the operator.
@@ -160,6 +168,8 @@ pub(super) struct Possible {
     pub(super) watched: BTreeSet<String>,
     /// The resource of the sample's first object.
     pub(super) own: String,
+    /// By step: the newest revision at which an object of it had a deletionTimestamp and was still there.
+    pub(super) going: BTreeMap<usize, u64>,
 }
 
 impl Disturbance {
@@ -184,9 +194,10 @@ impl Disturbance {
             Disturbance::Restart(at) => format!("stopped and started once this was over: {}", step(at)),
             Disturbance::Down(at) => format!("not running during: {}", step(at)),
             Disturbance::Crash(point) => format!("killed after {point}"),
-            Disturbance::Past(Past { resource, seen, after }) => format!(
-                "started anew after: {}, with {resource} as they were after: {}",
+            Disturbance::Past(Past { resource, seen, after, going }) => format!(
+                "started anew after: {}, with {resource} as they were {}: {}",
                 step(after),
+                if *going { "in the middle of" } else { "after" },
                 step(seen)
             ),
             Disturbance::Blind { resource, first } => {
@@ -276,8 +287,14 @@ fn pasts(steps: &[Step], possible: &Possible) -> Vec<Disturbance> {
     let mut found = Vec::new();
     for after in 1..steps.len() {
         for seen in 0..after {
-            let of = |resource: &String| Disturbance::Past(Past { resource: resource.clone(), seen, after });
-            found.extend(possible.from_cache.iter().map(of));
+            let of = |resource: &String, going| {
+                Disturbance::Past(Past { resource: resource.clone(), seen, after, going })
+            };
+            // Who sees an object go that was made again since may delete what belongs to the new one.
+            if possible.from_cache.contains(&possible.own) && possible.going.contains_key(&seen) {
+                found.push(of(&possible.own, true));
+            }
+            found.extend(possible.from_cache.iter().map(|resource| of(resource, false)));
         }
     }
     found
@@ -325,6 +342,8 @@ mod tests {
             changes: true,
             continues: verb == "delete",
             step,
+            object: String::new(),
+            place: None,
         }
     }
 
@@ -370,6 +389,10 @@ mod tests {
         let cached = Possible { from_cache: ["pods".to_owned()].into(), ..possible() };
         let pasts = |possible| plans(&[Vec::new()], &steps(), possible, Level::Normal, &[Class::Past]).len();
         assert_eq!([pasts(&possible()), pasts(&cached)], [0, 3]);
+        let own = Possible { from_cache: ["dbs".to_owned()].into(), going: [(1, 7)].into(), ..possible() };
+        let found = plans(&[Vec::new()], &steps(), &own, Level::Normal, &[Class::Past]);
+        let going = found.iter().filter(|one| matches!(one, Disturbance::Past(past) if past.going));
+        assert_eq!((found.len(), going.count()), (4, 1), "an object that goes was seen in the second step");
     }
 
     #[test]

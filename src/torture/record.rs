@@ -30,6 +30,8 @@ pub(super) struct Record {
 
 struct Inner {
     changes: Watch,
+    /// The revision of the last change that is none of leader election.
+    moved: u64,
     /// True if more happened between two looks than the store remembers.
     lost: bool,
     /// The step that is done; nothing before the first one.
@@ -37,6 +39,8 @@ struct Inner {
     /// What is done to the operator.
     armed: Option<Disturbance>,
     met: bool,
+    /// The place in the code of the call at which the disturbance took place.
+    met_at: Option<String>,
     /// The start of the operator that may still ask for something.
     start: u32,
     points: Counter,
@@ -67,6 +71,8 @@ pub(super) struct Noted {
     pub(super) history: BTreeMap<String, Counts>,
     pub(super) possible: Possible,
     pub(super) met: bool,
+    /// The place in the operator's code of the call at which the disturbance took place.
+    pub(super) met_at: Option<String>,
     pub(super) gap: Duration,
     /// True if the store forgot changes before they were seen.
     pub(super) lost: bool,
@@ -79,10 +85,12 @@ impl Record {
         let changes = changes.map_err(|_| anyhow::anyhow!("the store forgot what it has just done"))?;
         let inner = Inner {
             changes,
+            moved: registry.store.revision(),
             lost: false,
             step: None,
             armed,
             met: false,
+            met_at: None,
             start: 0,
             points: Counter::default(),
             calls: Counter::default(),
@@ -184,6 +192,13 @@ impl Record {
         self.lock().gate(resource).send_replace(passage);
     }
 
+    /// The revision of the last change. Whoever renews a lease every two seconds changes nothing.
+    pub(super) fn moved(&self) -> u64 {
+        let mut inner = self.lock();
+        self.drain(&mut inner);
+        inner.moved
+    }
+
     /// Number of watches of a resource that are open.
     pub(super) fn watches(&self, resource: &str) -> u32 {
         self.lock().open_watches.get(resource).copied().unwrap_or_default()
@@ -211,6 +226,7 @@ impl Record {
             history: std::mem::take(&mut inner.history),
             possible: std::mem::take(&mut inner.possible),
             met: inner.met,
+            met_at: inner.met_at.take(),
             gap: inner.gap,
             lost: inner.lost,
         }
@@ -238,8 +254,13 @@ impl Record {
             }
         };
         for change in &changes {
+            let lease = matches!(change.table.split('.').next(), Some("leases" | "events"));
+            if !lease && !is_leader(&change.object.glance()) {
+                inner.moved = change.revision;
+            }
             let made = change.previous.is_none() && change.kind != ChangeKind::Deleted;
             let gone = change.kind == ChangeKind::Deleted;
+            self.note_going(inner, change, gone);
             if !made && !gone {
                 continue;
             }
@@ -255,6 +276,20 @@ impl Record {
             counts.gone += u32::from(gone);
         }
         changes
+    }
+
+    /// Notes when an object of the sample's kind is on its way out.
+    fn note_going(&self, inner: &mut Inner, change: &Change, gone: bool) {
+        let Some(step) = inner.step.filter(|_| !gone && !inner.possible.own.is_empty()) else { return };
+        let own = change.table.split('.').next() == Some(inner.possible.own.as_str());
+        if own && change.object.glance()["metadata"]["deletionTimestamp"].is_string() {
+            inner.possible.going.insert(step, change.revision);
+        }
+    }
+
+    /// The newest revision of a step at which an object of the sample's kind was on its way out.
+    pub(super) fn going(&self, step: usize) -> Option<u64> {
+        self.lock().possible.going.get(&step).copied()
     }
 
     /// The object of a change, with its kind.
@@ -294,6 +329,9 @@ impl Record {
             namespace: target.namespace,
             name: &name,
         };
+        if after.as_deref().or(before.as_deref()).is_some_and(is_leader) {
+            return;
+        }
         let signed = signature(&named, before.as_deref(), after.as_deref());
         let point = inner.points.next(signed);
         let continues = change.is_some_and(|change| continues(change, verb, target.resource));
@@ -302,7 +340,9 @@ impl Record {
             subresource => format!("{}/{subresource}", target.resource),
         };
         let changed = change.is_some();
-        inner.disturb(asked.number, &point, changed, &self.killed);
+        let place = place(asked);
+        inner.disturb((asked.number, place.as_deref()), &point, changed, &self.killed);
+        let object = after.as_deref().or(before.as_deref()).map(normal::id).unwrap_or_default();
         inner.writes.push(Write {
             point,
             call,
@@ -311,6 +351,8 @@ impl Record {
             changes: changed,
             continues,
             step,
+            object,
+            place,
         });
     }
 
@@ -349,7 +391,13 @@ impl Inner {
     }
 
     /// Does to the operator what is to be done at this point.
-    fn disturb(&mut self, request: u64, point: &Point, changed: bool, killed: &watch::Sender<u32>) {
+    fn disturb(
+        &mut self,
+        (request, place): (u64, Option<&str>),
+        point: &Point,
+        changed: bool,
+        killed: &watch::Sender<u32>,
+    ) {
         if !changed || self.met {
             return;
         }
@@ -369,6 +417,7 @@ impl Inner {
             _ => return,
         };
         self.met = true;
+        self.met_at = place.map(str::to_owned);
         self.leaving.insert(request, leaving);
     }
 
@@ -390,6 +439,11 @@ impl Inner {
             retry_after: None,
         })
     }
+}
+
+/// Returns true if an object is the lock of an older leader election, which is renewed every two seconds.
+fn is_leader(object: &Value) -> bool {
+    meta::annotation(object, "control-plane.alpha.kubernetes.io/leader").is_some()
 }
 
 /// Resources whose calls say nothing about the operator's work.
@@ -451,6 +505,7 @@ impl Observer for Eyes {
                 };
                 let call = inner.calls.next(call.words(None));
                 if let Some(refusal) = inner.refusal(&call, &target) {
+                    inner.met_at = place(asked);
                     return Treatment { refusal: Some(refusal), ..Treatment::default() };
                 }
                 inner.called.insert(asked.number, call);
@@ -475,7 +530,10 @@ impl Observer for Eyes {
                 } else {
                     record.lock().called.remove(&exchange.asked.number);
                 }
-                if is_beside(target.resource) {
+                let may_lead =
+                    matches!(target.resource, "configmaps" | "endpoints") && !target.name.is_empty();
+                let leads = || exchange.answer.value().is_some_and(|object| is_leader(&object));
+                if is_beside(target.resource) || (may_lead && leads()) {
                     return;
                 }
             }
@@ -496,6 +554,11 @@ impl Observer for Eyes {
     fn leaving(&self, asked: &Asked) -> Leaving {
         self.record.lock().leaving.remove(&asked.number).unwrap_or_default()
     }
+}
+
+/// The place in the operator's code that a traced program puts behind the id of its reconcile.
+fn place(asked: &Asked) -> Option<String> {
+    asked.mark.as_deref()?.split(' ').nth(2).map(str::to_owned)
 }
 
 /// A parameter of a query.

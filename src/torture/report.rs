@@ -45,6 +45,10 @@ pub struct Finding {
     pub steps: Vec<String>,
     /// What is different.
     pub differences: Vec<Difference>,
+    /// The place in the operator's code of the call at which it was disturbed, where the program tells it.
+    pub place: Option<String>,
+    /// The place in the operator's code that writes what differs, in words.
+    pub code: Option<String>,
     /// How often it came, of how many runs.
     pub times: (u32, u32),
     /// How many other plans end with the same differences.
@@ -201,7 +205,14 @@ fn finding_text(out: &mut String, finding: &Finding) {
     let (came, of) = finding.times;
     let _ = writeln!(out, "{mark} {}  {}   {came} of {of}", finding.number, visible_line(&finding.title()));
     let _ = writeln!(out, "     scenario      {} of {}", finding.scenario, visible_line(&finding.sample));
-    let _ = writeln!(out, "     disturbance   {}", visible_line(&finding.how));
+    let at = finding.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+    let _ = writeln!(out, "     disturbance   {}", visible_line(&format!("{}{at}", finding.how)));
+    if finding.steps.len() > 1 {
+        let _ = writeln!(out, "     steps         {}", visible_line(&finding.steps.join(" · ")));
+    }
+    if let Some(code) = &finding.code {
+        let _ = writeln!(out, "     code          {}", visible_line(code));
+    }
     for difference in finding.differences.iter().skip(1).take(DIFFERENCES) {
         let _ = writeln!(out, "     also          {}", visible_line(&difference.words()));
     }
@@ -310,7 +321,8 @@ impl Progress {
                 "event": "torture.finding", "number": finding.number, "title": finding.title(),
                 "scenario": finding.scenario, "sample": finding.sample,
                 "disturbance": finding.class.map(Class::name), "plan": finding.how,
-                "differences": finding.differences, "came": finding.times.0, "runs": finding.times.1,
+                "differences": finding.differences, "steps": finding.steps, "place": finding.place, "code": finding.code,
+                "came": finding.times.0, "runs": finding.times.1,
                 "replay": finding.file,
             }),
             Progress::Done(report) => json!({

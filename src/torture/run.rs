@@ -14,6 +14,7 @@ use opdev_controlplane::registry::Registry;
 use opdev_controlplane::{Config, ControlPlane, Listen, Listening, Passage};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ const ROUNDS: usize = 4;
 const WATCH_AGAIN: Duration = Duration::from_secs(15);
 /// For so long a program that was started is at the beginning, and for so long it has to be quiet then.
 const BEGINNING: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
+/// The times of a program that tells of its reconciles: it is not quiet while one is under way.
+const BEGINNING_TOLD: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(500));
 /// The longest time for a watch to end that is told to.
 const WATCH_END: Duration = Duration::from_secs(3);
 
@@ -52,6 +55,8 @@ pub(super) struct Ran {
     pub(super) possible: Possible,
     /// True if the disturbance took place.
     pub(super) met: bool,
+    /// The place in the operator's code of the call at which it took place.
+    pub(super) met_at: Option<String>,
     pub(super) took: Duration,
     /// The longest time within a step in which nothing happened.
     pub(super) gap: Duration,
@@ -105,6 +110,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         outcome: Outcome {
             ends,
             history: noted.history,
+            deleted: deleted(&noted.writes),
             stuck,
             troubles: troubles.into_iter().collect(),
             bystander: (before, after),
@@ -112,9 +118,19 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         writes: noted.writes,
         possible: noted.possible,
         met: noted.met,
+        met_at: noted.met_at,
         took: began.elapsed(),
         gap: noted.gap,
     })
+}
+
+/// How often the operator itself deleted each object.
+fn deleted(writes: &[Write]) -> BTreeMap<String, u32> {
+    let mut found = BTreeMap::new();
+    for write in writes.iter().filter(|write| write.verb == "delete" && write.changes) {
+        *found.entry(write.object.clone()).or_default() += 1;
+    }
+    found
 }
 
 fn bystander_of(input: &RunInput<'_>) -> Option<&'static str> {
@@ -266,9 +282,11 @@ impl<'a> Stage<'a> {
                 self.rest().await?;
             }
             Some(Disturbance::Past(past)) if past.after == at => {
-                if let Some(revision) = revisions.get(past.seen) {
+                let seen = revisions.get(past.seen).copied();
+                let seen = if past.going { self.record.going(past.seen) } else { seen };
+                if let Some(revision) = seen {
                     self.kill().await;
-                    self.record.show_past(&past.resource, *revision);
+                    self.record.show_past(&past.resource, revision);
                     self.start().await?;
                     self.rest().await?;
                     self.record.show_now();
@@ -305,6 +323,9 @@ impl<'a> Stage<'a> {
             }
         };
         let _ = tokio::time::timeout(WATCH_AGAIN, begun).await;
+        if let Some(operator) = &self.operator {
+            operator.forget_failures();
+        }
     }
 
     /// Waits until all is settled. Where the operator is to be killed on the way, it is, and starts anew.
@@ -333,8 +354,9 @@ impl<'a> Stage<'a> {
                 continue;
             }
             let (plane, record) = (&self.plane, &self.record);
-            let window = match self.started.elapsed() < BEGINNING.0 {
-                true => self.input.window.max(BEGINNING.1),
+            let beginning = if self.input.subject.is_traced() { BEGINNING_TOLD } else { BEGINNING };
+            let window = match self.started.elapsed() < beginning.0 {
+                true => self.input.window.max(beginning.1),
                 false => self.input.window,
             };
             let held = record.holds();

@@ -12,6 +12,7 @@ use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_os::child::{GroupEnd, Launch, printed};
 use opdev_os::small_file::{small_text, unreadable};
+use opdev_program::traced_build::traced_binary;
 use opdev_project::load;
 use opdev_project::program::kustomization::Kustomized;
 use opdev_project::program::manager_manifest;
@@ -188,17 +189,24 @@ fn cluster_wide(definitions: &[Arc<Value>]) -> BTreeSet<(String, String)> {
 /// Builds a program once, and says how it is started.
 async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempfile::TempDir)> {
     let folder = tempfile::tempdir().context("no folder for the program can be made")?;
-    let binary = folder.path().join("operator").display().to_string();
-    let (build, mut command) = match &plan.build {
-        Build::Go { package, flags, ldflags } => {
-            let mut words: Vec<String> = ["go", "build", "-o", &binary].map(str::to_owned).to_vec();
-            words.extend(flags.iter().cloned());
-            words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
-            words.push(package.clone());
-            (Some(words), vec![binary])
+    let (mut traced, mut command) = (false, Vec::new());
+    let build = match &plan.build {
+        Build::Go { .. } => {
+            let built = tokio::select! {
+                built = tokio::time::timeout(BUILD, traced_binary(plan, &input.project.root, folder.path())) => built,
+                () = input.shutdown.cancelled() => bail!("broken off"),
+            };
+            let built =
+                built.with_context(|| format!("{} is not built within {} s", plan.words, BUILD.as_secs()))?;
+            let built = built.with_context(|| format!("{} cannot be built", plan.words))?;
+            if let Some(built) = built {
+                traced = built.rung.is_some();
+                command.push(built.path.display().to_string());
+            }
+            None
         }
-        Build::Command(words) => (Some(words.clone()), Vec::new()),
-        Build::None => (None, Vec::new()),
+        Build::Command(words) => Some(words.clone()),
+        Build::None => None,
     };
     if let Some(words) = build {
         let launch =
@@ -228,5 +236,5 @@ async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempf
     command.extend(plan.command.iter().cloned());
     let says = command.iter().any(|word| word.contains(KUBECONFIG));
     tracing::debug!(says, "the program takes its kubeconfig from its command");
-    Ok((ProgramStart { command, dir: plan.dir.clone(), env }, folder))
+    Ok((ProgramStart { command, dir: plan.dir.clone(), env, traced }, folder))
 }

@@ -1,0 +1,148 @@
+//! What a traced program tells of its reconciles while it runs: which are under way, and which fail again and
+//! again. Without it a program is at rest once it makes no call for a while; a reconcile that sleeps makes
+//! none.
+
+use opdev_findings::facts::record::{Begin, End, Record, Traced};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use opdev_trace::inject::{Listener, ManagerOptions, environment, socket_path};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Listens to one start of a program.
+pub(super) struct Told {
+    seen: Arc<Mutex<Reconciles>>,
+    news: watch::Receiver<u64>,
+    socket: PathBuf,
+    _listener: Listener,
+    _hearing: AbortOnDropHandle<()>,
+}
+
+/// Reconciles by what was told of them. Pure.
+#[derive(Debug, Default)]
+struct Reconciles {
+    /// By the id: its controller and object.
+    open: HashMap<String, String>,
+    /// How often in a row those of an object failed, and the last error.
+    failing: BTreeMap<String, (u32, String)>,
+}
+
+impl Reconciles {
+    fn begin(&mut self, begin: &Begin) {
+        let object = match begin.namespace.as_str() {
+            "" => begin.name.clone(),
+            namespace => format!("{namespace}/{}", begin.name),
+        };
+        self.open.insert(begin.id.clone(), format!("{} by {}", object, begin.controller));
+    }
+
+    fn end(&mut self, end: &End) {
+        let Some(of) = self.open.remove(&end.id) else { return };
+        if end.error.is_empty() && end.panic.is_empty() {
+            self.failing.remove(&of);
+            return;
+        }
+        let place = match end.panic_place.as_str() {
+            "" => String::new(),
+            place => format!(" ({place})"),
+        };
+        let failed = self.failing.entry(of).or_default();
+        failed.0 += 1;
+        failed.1 = format!("{}{place}", end.error.lines().next().unwrap_or_default());
+    }
+}
+
+impl Told {
+    /// Listens; `folder` is one that only this user can read.
+    ///
+    /// # Errors
+    /// Where the socket cannot be made.
+    pub(super) fn listen(folder: &Path) -> Result<Told> {
+        let socket = socket_path(folder);
+        let (listener, mut records) =
+            Listener::start(&socket).context("no socket for the program's trace")?;
+        let seen = Arc::new(Mutex::new(Reconciles::default()));
+        let (tell, news) = watch::channel(0);
+        let heard = Arc::clone(&seen);
+        let hearing = tokio::spawn(async move {
+            while let Some(Traced { record, .. }) = records.recv().await {
+                match &record {
+                    Record::Begin(begin) => lock(&heard).begin(begin),
+                    Record::End(end) => lock(&heard).end(end),
+                    // What was under way when records were lost may have ended since.
+                    Record::Dropped { .. } | Record::Closed => lock(&heard).open.clear(),
+                    _ => continue,
+                }
+                tell.send_modify(|count| *count += 1);
+            }
+        });
+        let hearing = AbortOnDropHandle::new(hearing);
+        Ok(Told { seen, news, socket, _listener: listener, _hearing: hearing })
+    }
+
+    /// What the program needs in its environment.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        environment(&self.socket, &ManagerOptions::default())
+    }
+
+    /// Returns true if a reconcile is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        !lock(&self.seen).open.is_empty()
+    }
+
+    /// Failures so far count no more.
+    pub(super) fn forget_failures(&self) {
+        lock(&self.seen).failing.clear();
+    }
+
+    /// Counts what was told.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.clone()
+    }
+
+    /// Objects whose reconciles failed at least so often in a row, with the last error.
+    pub(super) fn failing(&self, attempts: u32) -> Vec<(String, String)> {
+        let seen = lock(&self.seen);
+        let often = seen.failing.iter().filter(|(_, (failed, _))| *failed >= attempts);
+        often.map(|(of, (_, why))| (of.clone(), why.clone())).collect()
+    }
+}
+
+fn lock(seen: &Mutex<Reconciles>) -> MutexGuard<'_, Reconciles> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_in_a_row_are_counted_by_object_and_end_with_a_success() {
+        let mut told = Reconciles::default();
+        let mut once = |id: &str, name: &str, error: &str| {
+            told.begin(&Begin {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                controller: "store".to_owned(),
+                ..Begin::default()
+            });
+            let place = if error.is_empty() { "" } else { "controllers/a.go:4" };
+            told.end(&End {
+                id: id.to_owned(),
+                error: error.to_owned(),
+                panic_place: place.to_owned(),
+                ..End::default()
+            });
+        };
+        once("1", "a", "no luck\nat all");
+        once("2", "a", "no luck");
+        once("3", "b", "no luck");
+        once("4", "b", "");
+        assert!(told.open.is_empty());
+        let failing: Vec<_> = told.failing.into_iter().collect();
+        assert_eq!(failing, [("a by store".to_owned(), (2, "no luck (controllers/a.go:4)".to_owned()))]);
+    }
+}
