@@ -21,12 +21,12 @@ pub mod rehearsal;
 pub(crate) mod requests;
 pub mod start;
 mod supervise;
-pub mod traced_build;
 pub mod tracing;
 mod vet;
 pub(crate) mod webhooks;
 
 pub use build::WRITTEN as WRITTEN_BY_BUILDS;
+pub use build::traced_build;
 
 pub use missing_kinds::MissingKind;
 

@@ -48,7 +48,7 @@ pub struct Settings {
     pub strict_pods: bool,
     /// Findings that are not told, and whether opdev tries out what it suspects.
     pub findings: FindingSettings,
-    /// What `opdev torture` does not compare.
+    /// The differences that `opdev torture` leaves out.
     pub torture: TortureSettings,
     /// The operator's own programs.
     pub operator: Option<crate::program::settings::Programs>,
@@ -66,7 +66,7 @@ pub struct FindingSettings {
     pub experiments: Option<bool>,
 }
 
-/// What `opdev torture` does not compare.
+/// The differences that `opdev torture` leaves out.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TortureSettings {

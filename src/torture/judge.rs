@@ -249,8 +249,8 @@ impl Learned {
     }
 
     /// Objects that were made or went another number of times. Who was blind need not make what nobody wants
-    /// in the end. Every operator that applies what it reads does so with what is no longer so; from a view of
-    /// the past only what it deletes itself counts.
+    /// in the end. Every operator that applies what it reads does so with what is no longer so; from a view
+    /// of the past only what it deletes itself counts.
     fn histories(&self, run: &Outcome, class: Class) -> Vec<Difference> {
         let ids: BTreeSet<&String> = self.history.keys().chain(run.history.keys()).collect();
         let mut found = Vec::new();

@@ -99,7 +99,7 @@ struct Seen {
 /// A program that runs.
 pub(super) struct Running {
     task: AbortOnDropHandle<Result<Printed>>,
-    /// What it tells of its reconciles, where it was built for that.
+    /// The reconciles that it tells of, where it was built for that.
     told: Option<Told>,
     _token: ObservedToken,
     _folder: tempfile::TempDir,

@@ -290,7 +290,8 @@ fn pasts(steps: &[Step], possible: &Possible) -> Vec<Disturbance> {
             let of = |resource: &String, going| {
                 Disturbance::Past(Past { resource: resource.clone(), seen, after, going })
             };
-            // Who sees an object go that was made again since may delete what belongs to the new one.
+            // An operator that sees an object go, which was made again since, may delete what belongs to the
+            // new one.
             if possible.from_cache.contains(&possible.own) && possible.going.contains_key(&seen) {
                 found.push(of(&possible.own, true));
             }

@@ -138,7 +138,7 @@ fn without_field(scenario: &Scenario, field: &str) -> Scenario {
     let Some(kind) = fewer.sample.objects.first().map(|first| first["kind"].clone()) else { return fewer };
     let strip = |objects: &mut Vec<Value>| {
         for object in objects.iter_mut().filter(|object| object["kind"] == kind) {
-            if let Some(spec) = object["spec"].as_object_mut() {
+            if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.remove(field);
             }
         }

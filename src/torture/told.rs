@@ -1,5 +1,5 @@
-//! What a traced program tells of its reconciles while it runs: which are under way, and which fail again and
-//! again. Without it a program is at rest once it makes no call for a while; a reconcile that sleeps makes
+//! The reconciles that a traced program tells of while it runs: which are under way, and which fail again and
+//! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
 use opdev_findings::facts::record::{Begin, End, Record, Traced};
@@ -72,7 +72,7 @@ impl Told {
                 match &record {
                     Record::Begin(begin) => lock(&heard).begin(begin),
                     Record::End(end) => lock(&heard).end(end),
-                    // What was under way when records were lost may have ended since.
+                    // A reconcile that was under way when records were lost may have ended since.
                     Record::Dropped { .. } | Record::Closed => lock(&heard).open.clear(),
                     _ => continue,
                 }
@@ -83,7 +83,7 @@ impl Told {
         Ok(Told { seen, news, socket, _listener: listener, _hearing: hearing })
     }
 
-    /// What the program needs in its environment.
+    /// The variables that the program needs.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         environment(&self.socket, &ManagerOptions::default())
     }

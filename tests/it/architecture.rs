@@ -313,7 +313,7 @@ fn one_file_writes_in_projects() {
         "project/preferences.rs",
         "project/trust/store.rs",
         // Below .opdev/bin, which `dev/program` has examined and emptied.
-        "program/build.rs",
+        "program/build/mod.rs",
         "program/supervise.rs",
         "program/supervise/going_back.rs",
         // Files for Go builds, in the user's own cache, and the socket that it has just made.

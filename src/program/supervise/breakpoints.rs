@@ -48,7 +48,7 @@ impl Breakpoints {
 }
 
 impl Default for Breakpoints {
-    /// Of a program without a debugger: never tells anything.
+    /// A program without a debugger never tells anything.
     fn default() -> Self {
         Breakpoints { place: mpsc::channel(1).1, asking: None }
     }

@@ -1,8 +1,8 @@
 //! One build of a Go program with the trace in it, for whoever starts the program by itself. Writes nothing
 //! into the project.
 
-use super::build::{Builder, Outcome};
-use super::start::cache_folder;
+use super::{Builder, Outcome};
+use crate::start::cache_folder;
 use anyhow::{Result, bail};
 use opdev_event::words;
 use opdev_project::program::settings::Plan;

@@ -1,6 +1,8 @@
 //! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build
 //! that runs kills its processes. Never writes into the project but below `.opdev`.
 
+pub mod traced_build;
+
 use super::{debugger, gobuild};
 use anyhow::{Context as _, Result};
 use opdev_event::{Diagnostic, Severity};
