@@ -7,8 +7,9 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// `.opdev` in the project. Where that is missing and cannot be made (a read-only mount, another user's folder), a
-/// folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below `~/.local/state/opdev/projects`.
+/// `.opdev` in the project. Where that is missing and cannot be made (a read-only mount, a folder of another
+/// user), a folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below
+/// `~/.local/state/opdev/projects`.
 pub fn state_path(root: &Path) -> PathBuf {
     let may_write = accessat(CWD, root, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
     path_where(root, !matches!(may_write, Err(Errno::ACCESS | Errno::ROFS)), user_config::state_folder)

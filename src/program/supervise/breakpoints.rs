@@ -104,7 +104,7 @@ mod tests {
         tokio::spawn(async move {
             for running in [true, false, false, true, true] {
                 let (mut stream, _) = listener.accept().await.unwrap();
-                stream.read(&mut [0; 512]).await.unwrap();
+                let _ = stream.read(&mut [0; 512]).await.unwrap();
                 let thread = json!({"file": "/p/a.go", "line": 7, "breakPoint": {"id": 2}});
                 let state = json!({"Running": running, "exited": false, "currentThread": thread});
                 let answer = json!({"id": 1, "result": {"State": state}}).to_string();
