@@ -297,6 +297,7 @@ async fn trace(
         let options = ManagerOptions { webhook_cert_dir, ..ManagerOptions::default() };
         let more = opdev_trace::inject::environment(tracing.socket(), &options);
         environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        tracing.show_code_below(&place.project.root);
         Ok(Some(Arc::new(tracing)))
     });
     match traced {

@@ -11,16 +11,18 @@ use opdev_controlplane::{
 };
 use opdev_event::sink::EventSink;
 use opdev_event::sink::ReconcileSink;
-use opdev_event::{Event, FaultRule, Level, Notice, Reconcile};
+use opdev_event::{Diagnostic, Event, FaultRule, Level, Notice, Reconcile};
 use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use opdev_findings::facts::record::{ReconcileNow, Traced};
 use opdev_object::meta;
+use opdev_os::small_file::small_text;
+use opdev_sources::chart_problems;
 use opdev_trace::Attribution;
 use opdev_trace::inject::{AUTH_PROVIDER, Listener};
 use serde_json::Value;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{broadcast, watch};
@@ -53,6 +55,7 @@ pub struct Tracing {
     faults: Arc<Faults>,
     calls: Arc<AtomicU64>,
     reconciles: broadcast::Sender<Arc<Reconcile>>,
+    root: Arc<OnceLock<PathBuf>>,
     task: JoinHandle<()>,
 }
 
@@ -161,9 +164,17 @@ impl Tracing {
         let (printed, lines) = mpsc::channel(ROOM);
         let reconciles = broadcast::channel(PASSES).0;
         let (told, disturbed) = (reconciles.clone(), faults.active());
-        let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
+        let root = Arc::new(OnceLock::new());
+        let shown = Arc::clone(&root);
+        let from = Sources { records, seen, starting, lines, dropped, told, disturbed, root: shown };
         let task = tokio::spawn(from.run(Attribution::new(sink.numbers), sink.events));
-        Tracing { listener, way, starts, printed, faults, calls, reconciles, task }
+        Tracing { listener, way, starts, printed, faults, calls, reconciles, root, task }
+    }
+
+    /// From now on a panic has the lines of the file below `root` that it was raised in.
+    pub(crate) fn show_code_below(&self, root: &Path) {
+        // Whoever has said it before has said the same.
+        let _ = self.root.set(root.to_owned());
     }
 
     /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On
@@ -335,6 +346,8 @@ struct Sources {
     /// Where reconciles go that somebody follows.
     told: broadcast::Sender<Arc<Reconcile>>,
     disturbed: watch::Receiver<Vec<FaultRule>>,
+    /// The project's root, where panics show the lines of its files.
+    root: Arc<OnceLock<PathBuf>>,
 }
 
 impl Sources {
@@ -359,8 +372,11 @@ impl Sources {
             if dropped > 0 {
                 out.push(lost(dropped));
             }
-            for event in out {
-                if let Event::Reconciled(reconcile) = &event {
+            for mut event in out {
+                if let Event::Reconciled(reconcile) = &mut event {
+                    if let Some(root) = self.root.get() {
+                        show_code(reconcile, root);
+                    }
                     // Nobody may follow.
                     let _ = self.told.send(Arc::clone(reconcile));
                 }
@@ -434,6 +450,22 @@ fn lost(calls: u64) -> Event {
     })
 }
 
+/// Adds the lines around the place of a panic.
+fn show_code(reconcile: &mut Arc<Reconcile>, root: &Path) {
+    let failure = reconcile.failure.as_ref();
+    let found = failure.and_then(|failure| failure.diagnostic.as_ref());
+    let Some(excerpt) = found.and_then(|found| code(found, root)) else { return };
+    if let Some(found) = Arc::make_mut(reconcile).failure.as_mut().and_then(|one| one.diagnostic.as_mut()) {
+        found.excerpt = Some(excerpt);
+    }
+}
+
+/// The lines around a place below the root, as they are in the project now.
+fn code(found: &Diagnostic, root: &Path) -> Option<String> {
+    let place = found.place.as_ref().filter(|_| found.excerpt.is_none())?;
+    chart_problems::excerpt(&small_text(&root.join(&place.file))?, place.line, place.column)
+}
+
 fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
     match observation {
         Observation::Answered(exchange) => {
@@ -505,6 +537,7 @@ fn delivered(delivery: &Delivery) -> Vec<ObservedEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use opdev_event::{Place, Severity};
 
     #[test]
     fn a_missing_right_is_read_off_json_and_protobuf() {
@@ -528,5 +561,23 @@ mod tests {
             assert!(missing.message.ends_with(message), "{}", missing.message);
         }
         assert_eq!(missing_right(b"{}"), None);
+    }
+
+    #[test]
+    fn a_panic_shows_the_lines_of_its_place() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("c.go"), "package c\n\tvar m map[string]int\n\tm[\"a\"] = 1\n")
+            .unwrap();
+        let panicked = |file: &str| Diagnostic {
+            severity: Severity::Error,
+            message: "panic: assignment to entry in nil map".to_owned(),
+            place: Some(Place { file: file.to_owned(), line: 3, column: 0 }),
+            excerpt: None,
+            hint: None,
+            kind: None,
+        };
+        let shown = code(&panicked("c.go"), root.path()).unwrap();
+        assert_eq!(shown, "2 | \tvar m map[string]int\n3 | \tm[\"a\"] = 1\n  | \t^");
+        assert_eq!(code(&panicked("gone.go"), root.path()), None);
     }
 }
