@@ -465,11 +465,16 @@ fn free_address() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// Answers once at this address as Delve does where its program has ended with 7, and is gone then.
-fn delve_after_the_end(address: &str) {
+/// Answers at this address as Delve does where its program has ended with 7, until the answer is called.
+fn delve_after_the_end(address: &str) -> impl FnOnce() {
     let listener = std::net::TcpListener::bind(address).unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok).take(20) {
+    let (address, over) = (address.to_owned(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let is_over = std::sync::Arc::clone(&over);
+    let answering = std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                return;
+            }
             let mut asked = [0; 512];
             let read = stream.read(&mut asked).unwrap();
             assert!(String::from_utf8_lossy(&asked[..read]).contains("RPCServer.State"));
@@ -477,6 +482,11 @@ fn delve_after_the_end(address: &str) {
             let _ = writeln!(stream, "{{\"id\":1,\"result\":null,\"error\":\"{error}\"}}");
         }
     });
+    move || {
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        drop(std::net::TcpStream::connect(address));
+        answering.join().unwrap();
+    }
 }
 
 /// Starts opdev on a folder with a Go program, with a debugger of its own in PATH; the lines it prints.
@@ -543,7 +553,7 @@ fn a_program_under_the_debugger_ends_with_opdev() {
     while !texts.iter().all(|text| seen.iter().any(|line| line.contains(text))) {
         seen.push(line(""));
     }
-    delve_after_the_end(&address);
+    let gone = delve_after_the_end(&address);
     let first = |text: &str| seen.iter().find(|line| line.contains(text)).unwrap();
     let command = first("dlv exec");
     assert!(command.contains(&format!("--listen={address}")) && command.ends_with("-- last"), "{command}");
@@ -555,6 +565,7 @@ fn a_program_under_the_debugger_ends_with_opdev() {
     line("Stop reason: exited");
     let stopped = line("has stopped");
     assert!(stopped.contains("exit code 7") && !stopped.contains("Stop reason"), "{stopped}");
+    gone();
     std::fs::remove_file(folder.path().join("end")).unwrap();
     let saved = GO_DEBUGGED.replace("\"runs\"", "\"runs again\"");
     std::fs::write(folder.path().join("cmd/main.go"), saved).unwrap();
