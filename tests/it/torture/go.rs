@@ -2,6 +2,7 @@
 //! told with its place in the code, and no twin is alarmed about.
 
 use super::told;
+use crate::inner_loop::copy;
 use crate::traced::go_is_there;
 use std::fs;
 use std::path::Path;
@@ -10,15 +11,14 @@ use std::process::{Command, Stdio};
 /// A fault, how it is looked for, and what is told of it.
 struct Fault {
     name: &'static str,
-    spec: &'static str,
     args: &'static [&'static str],
     says: &'static [&'static str],
 }
 
-const FAULTS: [Fault; 6] = [
+/// `unset` takes too long for a test: README.md has what was measured.
+const FAULTS: [Fault; 5] = [
     Fault {
         name: "crash",
-        spec: "{size: 2}",
         args: &["--scenario", "child", "--only", "crash", "--level", "quick"],
         says: &[
             "ConfigMap default/shop-data",
@@ -27,33 +27,23 @@ const FAULTS: [Fault; 6] = [
     },
     Fault {
         name: "past",
-        spec: "{size: 2}",
         args: &["--scenario", "recreate", "--only", "past", "--level", "quick"],
         says: &["ConfigMap default/shop-data is made", "with stores as they were in the middle of: delete"],
     },
     Fault {
         name: "missed",
-        spec: "{size: 2}",
         args: &["--scenario", "up-down", "--only", "down"],
         says: &["ConfigMap default/shop-member-3", "not running during: Store shop: .spec.size"],
     },
     Fault {
         name: "conflict",
-        spec: "{size: 2}",
         args: &["--scenario", "up-down", "--only", "conflict"],
         says: &["ConfigMap default/shop-settings", "conflict at update configmaps default/shop-settings"],
     },
     Fault {
         name: "lost",
-        spec: "{size: 2}",
         args: &["--scenario", "child", "--only", "lost"],
         says: &["ConfigMap default/shop-token-*", "answer lost: create configmaps default/shop-token-*"],
-    },
-    Fault {
-        name: "unset",
-        spec: "{size: 1, backup: {schedule: daily}}",
-        args: &["--fields", "--field", "spec.backup"],
-        says: &["it panics (controllers/cases.go:", ".spec.backup taken away"],
     },
 ];
 
@@ -103,10 +93,8 @@ fn ran(fault: &Fault, shows: &str, folder: &Path) -> (Option<i32>, String) {
     // Streamed lists are consistent: such a client never sees the past.
     let settings = format!("operator:\n  env: {{SHOWS: {shows}, KUBE_FEATURE_WatchListClient: \"false\"}}\n");
     fs::write(root.join("opdev.yaml"), settings).unwrap();
-    let sample = format!(
-        "apiVersion: torture.example.com/v1\nkind: Store\nmetadata: {{name: shop}}\nspec: {}\n",
-        fault.spec
-    );
+    // A backup would be one more field that the search for the smallest plan takes away.
+    let sample = "apiVersion: torture.example.com/v1\nkind: Store\nmetadata: {name: shop}\nspec: {size: 2}\n";
     fs::write(root.join("config/samples/store.yaml"), sample).unwrap();
     let opdev = |args: &[&str]| {
         let mut opdev = Command::new(env!("CARGO_BIN_EXE_opdev"));
@@ -118,16 +106,4 @@ fn ran(fault: &Fault, shows: &str, folder: &Path) -> (Option<i32>, String) {
     assert!(trusted.status.success(), "{}", told(&trusted));
     let output = opdev(&[&["torture"], fault.args].concat());
     (output.status.code(), told(&output))
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (path, to) = (entry.path(), to.join(entry.file_name()));
-        if path.is_dir() {
-            copy(&path, &to);
-        } else {
-            fs::copy(&path, to).unwrap();
-        }
-    }
 }
