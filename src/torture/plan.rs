@@ -284,20 +284,16 @@ pub(super) fn plans(
 /// Each resource that the program lists from a cache, as it was before a step that took something away or
 /// changed it.
 fn pasts(steps: &[Step], possible: &Possible) -> Vec<Disturbance> {
-    let mut found = Vec::new();
-    for after in 1..steps.len() {
-        for seen in 0..after {
-            let of = |resource: &String, going| {
-                Disturbance::Past(Past { resource: resource.clone(), seen, after, going })
-            };
-            // An operator that sees an object go, which was made again since, may delete what belongs to the
-            // new one.
-            if possible.from_cache.contains(&possible.own) && possible.going.contains_key(&seen) {
-                found.push(of(&possible.own, true));
-            }
-            found.extend(possible.from_cache.iter().map(|resource| of(resource, false)));
-        }
-    }
+    let pairs = || (1..steps.len()).flat_map(|after| (0..after).map(move |seen| (seen, after)));
+    let of = |resource: &String, (seen, after), going| {
+        Disturbance::Past(Past { resource: resource.clone(), seen, after, going })
+    };
+    let own = possible.from_cache.contains(&possible.own);
+    // These come first. An operator that sees an object go, which was made again since, may delete what
+    // belongs to the new one.
+    let going = pairs().filter(|(seen, _)| own && possible.going.contains_key(seen));
+    let mut found: Vec<_> = going.map(|pair| of(&possible.own, pair, true)).collect();
+    found.extend(pairs().flat_map(|pair| possible.from_cache.iter().map(move |one| of(one, pair, false))));
     found
 }
 

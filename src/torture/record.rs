@@ -212,6 +212,11 @@ impl Record {
         inner.gate(resource).send_replace(Passage::Held(0));
     }
 
+    /// Returns true if a resource is shown as it was.
+    pub(super) fn shows_past(&self) -> bool {
+        self.lock().past.is_some()
+    }
+
     /// Shows everything as it is.
     pub(super) fn show_now(&self) {
         self.lock().past = None;
@@ -254,8 +259,8 @@ impl Record {
             }
         };
         for change in &changes {
-            let lease = matches!(change.table.split('.').next(), Some("leases" | "events"));
-            if !lease && !is_leader(&change.object.glance()) {
+            let beside = matches!(plural(&change.table), "leases" | "events");
+            if !beside && !is_leader(&change.object.glance()) {
                 inner.moved = change.revision;
             }
             let made = change.previous.is_none() && change.kind != ChangeKind::Deleted;
@@ -281,8 +286,9 @@ impl Record {
     /// Notes when an object of the sample's kind is on its way out.
     fn note_going(&self, inner: &mut Inner, change: &Change, gone: bool) {
         let Some(step) = inner.step.filter(|_| !gone && !inner.possible.own.is_empty()) else { return };
-        let own = change.table.split('.').next() == Some(inner.possible.own.as_str());
-        if own && change.object.glance()["metadata"]["deletionTimestamp"].is_string() {
+        if plural(&change.table) == inner.possible.own
+            && change.object.glance()["metadata"]["deletionTimestamp"].is_string()
+        {
             inner.possible.going.insert(step, change.revision);
         }
     }
@@ -561,6 +567,11 @@ fn place(asked: &Asked) -> Option<String> {
     asked.mark.as_deref()?.split(' ').nth(2).map(str::to_owned)
 }
 
+/// The plural in the name of a table: the group comes before it.
+fn plural(table: &str) -> &str {
+    table.rsplit('/').next().unwrap_or(table)
+}
+
 /// A parameter of a query.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     let mut parts = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
@@ -579,6 +590,14 @@ fn at(query: &str, revision: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use opdev_controlplane::resource::resource_id;
+
+    #[test]
+    fn tables_of_every_group_are_known_by_their_plural() {
+        for group in ["", "coordination.k8s.io", "events.k8s.io"] {
+            assert_eq!(plural(&resource_id(group, "leases")), "leases");
+        }
+    }
 
     #[test]
     fn a_list_from_a_cache_is_asked_for_at_a_revision() {

@@ -51,7 +51,9 @@ impl Reconciles {
         };
         let failed = self.failing.entry(of).or_default();
         failed.0 += 1;
-        failed.1 = format!("{}{place}", end.error.lines().next().unwrap_or_default());
+        // A panic passes through the reconciler before anybody makes an error of it.
+        let why = end.error.lines().next().unwrap_or("it panics");
+        failed.1 = format!("{why}{place}");
     }
 }
 
@@ -144,5 +146,15 @@ mod tests {
         assert!(told.open.is_empty());
         let failing: Vec<_> = told.failing.into_iter().collect();
         assert_eq!(failing, [("a by store".to_owned(), (2, "no luck (controllers/a.go:4)".to_owned()))]);
+    }
+
+    #[test]
+    fn a_panic_that_nobody_made_an_error_of_is_told_with_its_place() {
+        let mut told = Reconciles::default();
+        told.begin(&Begin { id: "1".to_owned(), name: "a".to_owned(), ..Begin::default() });
+        let (panic, panic_place) = ("goroutine 1 [running]:\nmain.f()".to_owned(), "a.go:4".to_owned());
+        told.end(&End { id: "1".to_owned(), panic, panic_place, ..End::default() });
+        let why: Vec<_> = told.failing.into_values().collect();
+        assert_eq!(why, [(1, "it panics (a.go:4)".to_owned())]);
     }
 }

@@ -1,6 +1,8 @@
 //! `opdev torture` as a user runs it: operators with planted bugs, and their twins without, which must be
 //! quiet.
 
+mod go;
+mod ignored;
 mod program;
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets};
