@@ -468,7 +468,8 @@ fn free_address() -> String {
 /// Answers at this address as Delve does where its program has ended with 7, until the answer is called.
 fn delve_after_the_end(address: &str) -> impl FnOnce() {
     let listener = std::net::TcpListener::bind(address).unwrap();
-    let (address, over) = (address.to_owned(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let (address, over) =
+        (address.to_owned(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
     let is_over = std::sync::Arc::clone(&over);
     let answering = std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
