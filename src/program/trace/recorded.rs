@@ -38,6 +38,7 @@ pub(super) struct Recorders {
 #[derive(Debug)]
 struct Early {
     said: Said,
+    message: String,
     done: Timestamp,
     call: EventCall,
     /// The reconcile that it was given to by a guess.
@@ -63,7 +64,9 @@ impl Recorders {
         let at = time(event.t);
         self.early.retain(|early| at.duration_since(early.done).abs() < LONGEST);
         // Its call was seen already, and had to be guessed.
-        if let Some(known) = self.early.iter().position(|early| early.said == said && early.done >= at) {
+        let is_its =
+            |early: &Early| early.said == said && early.done >= at && fits(&event.message, &early.message);
+        if let Some(known) = self.early.iter().position(is_its) {
             let early = self.early.remove(known)?;
             return early.guessed.filter(|guessed| *guessed == event.id).map(|id| (id, early.call));
         }
@@ -86,16 +89,12 @@ impl Recorders {
         let (said, message) = said_by(call)?;
         self.recorded.retain(|(_, event)| call.at.duration_since(time(event.t)) < LONGEST);
         let is_it = |(known, event): &(Said, RecordedEvent)| *known == said && time(event.t) <= call.done();
-        let worded = |(_, event): &(Said, RecordedEvent)| {
-            !event.message.is_empty() && message.starts_with(&event.message)
-        };
         // A broadcaster keeps the order.
-        let found = self.recorded.iter().position(|known| is_it(known) && worded(known));
-        let found = found.or_else(|| self.recorded.iter().position(is_it));
+        let found = self.recorded.iter().position(|known| is_it(known) && fits(&known.1.message, &message));
         let Some(found) = found else {
             let (done, path) = (call.done(), call.path.clone());
             let call = EventCall { at: call.at, path };
-            self.early.push_back(Early { said, done, call, guessed: None });
+            self.early.push_back(Early { said, message, done, call, guessed: None });
             if self.early.len() > KEPT {
                 self.early.pop_front();
             }
@@ -103,6 +102,14 @@ impl Recorders {
         };
         self.recorded.remove(found).map(|(_, event)| event.id)
     }
+}
+
+/// Returns true if the message of an Event that is sent begins as the recorded one. Two reconciles of one
+/// object record Events of one reason, and the call of the second may be seen before its record.
+fn fits(recorded: &str, sent: &str) -> bool {
+    // client-go puts this before what it sends for several that are alike.
+    let sent = sent.strip_prefix("(combined from similar events): ").unwrap_or(sent);
+    sent.starts_with(recorded)
 }
 
 /// Asks if a call sends an Event.

@@ -204,3 +204,38 @@ fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
     assert_eq!(fails(Vec::new(), "panic: assignment to entry in nil map [recovered]"), [words, place]);
     assert_eq!(fails(Vec::new(), ""), ["the reconciler panicked", place]);
 }
+
+/// The record of the second reconcile comes after the call that sends its Event, while the Event of the first
+/// is still to be sent.
+#[test]
+fn a_call_that_comes_before_its_record_takes_no_other_one() {
+    let event = |id: &str, message: &str| RecordedEvent {
+        t: 1_000_000,
+        id: id.to_owned(),
+        object: TraceObject { kind: "Thing".to_owned(), name: "a".to_owned(), ..TraceObject::default() },
+        reason: "Made".to_owned(),
+        message: message.to_owned(),
+    };
+    let call = |message: &str| ObservedCall {
+        at: time(2_000_000),
+        took_micros: 100,
+        method: "POST".to_owned(),
+        path: EVENTS.to_owned(),
+        query: String::new(),
+        mark: None,
+        status: 201,
+        sent: Some(
+            json!({"reason": "Made", "message": message, "involvedObject": {"kind": "Thing", "name": "a"}}),
+        ),
+        answered: None,
+        disturbed: false,
+    };
+    let mut recorders = Recorders::default();
+    assert!(recorders.told(event("one", "in pass one")).is_none());
+    assert_eq!(recorders.reconcile_of(&call("in pass two")), None, "its record is still to come");
+    recorders.guessed(&call("in pass two"), "two");
+    let (id, _) = recorders.told(event("two", "in pass two")).unwrap();
+    assert_eq!(id, "two");
+    let combined = call("(combined from similar events): in pass one");
+    assert_eq!(recorders.reconcile_of(&combined).as_deref(), Some("one"));
+}
