@@ -5,6 +5,7 @@ use crate::debugger;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 /// A place in the code as Delve names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,8 @@ pub(super) struct BreakpointAt {
 /// Tells when the program comes to a breakpoint, and (`None`) when it goes on.
 pub(super) struct Breakpoints {
     pub(super) place: mpsc::Receiver<Option<BreakpointAt>>,
-    asking: Option<tokio::task::JoinHandle<()>>,
+    /// Dropping it ends the questions.
+    _asking: Option<AbortOnDropHandle<()>>,
 }
 
 /// How often Delve is asked.
@@ -43,22 +45,14 @@ impl Breakpoints {
                 }
             }
         });
-        Breakpoints { place, asking: Some(asking) }
+        Breakpoints { place, _asking: Some(AbortOnDropHandle::new(asking)) }
     }
 }
 
 impl Default for Breakpoints {
     /// A program without a debugger never tells anything.
     fn default() -> Self {
-        Breakpoints { place: mpsc::channel(1).1, asking: None }
-    }
-}
-
-impl Drop for Breakpoints {
-    fn drop(&mut self) {
-        if let Some(asking) = &self.asking {
-            asking.abort();
-        }
+        Breakpoints { place: mpsc::channel(1).1, _asking: None }
     }
 }
 
