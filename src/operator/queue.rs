@@ -460,7 +460,7 @@ mod tests {
         world.add("a", CauseKind::User, Urgency::Now);
         assert!(world.take().is_none(), "one worker per object");
         world.end("a", Ended::Done(None));
-        assert_eq!(world.take().as_deref(), Some("a"), "what came while it ran leads to another pass");
+        assert_eq!(world.take().as_deref(), Some("a"), "what came while it ran leads to another reconcile");
         world.end("a", Ended::Done(None));
         assert!(world.take().is_none());
         assert!(world.queue.entries.is_empty(), "nothing is kept of an idle object");
@@ -571,7 +571,7 @@ mod tests {
         assert!(world.take().is_some());
         world.end("a", Ended::Done(Some((period, CauseKind::Period))));
         world.reconcile_time(Duration::from_secs(59));
-        assert!(world.take().is_none(), "the period starts anew with each pass");
+        assert!(world.take().is_none(), "the period starts anew with each reconcile");
         world.reconcile_time(Duration::from_secs(1));
         assert_eq!(world.queue.take(world.now).unwrap().causes[0].kind, CauseKind::Period);
     }

@@ -73,8 +73,8 @@ impl Controller for Jobs {
             pod.controller().is_some_and(|controller| controller.uid == uid(&job))
         });
         let status = fields::status(&job);
-        let pass = JobSync { job: &job, now, pods, status, sync: Sync::default() };
-        pass.run()
+        let work = JobSync { job: &job, now, pods, status, sync: Sync::default() };
+        work.run()
     }
 
     fn refused(

@@ -59,16 +59,16 @@ impl Workload for StatefulSets {
         writes.append(&mut revisions.writes);
         let (replicas, condemned, owned) = sort(set, claim.owned);
         let sync = Sync { writes, ..Sync::default() };
-        let mut pass = StatefulSetSync { view, set, now, revisions, current, replicas, condemned, sync };
-        let status = pass.status();
+        let mut work = StatefulSetSync { view, set, now, revisions, current, replicas, condemned, sync };
+        let status = work.status();
         if !deleting(set) {
-            pass.step();
+            work.step();
         }
-        pass.sync.writes.extend(self.status_write(set, status));
+        work.sync.writes.extend(self.status_write(set, status));
         let mut live = revision::revisions_in_use(&owned, REVISION);
-        live.push(&pass.current);
-        pass.sync.writes.extend(revision::truncate(set, &pass.revisions, &live));
-        pass.sync
+        live.push(&work.current);
+        work.sync.writes.extend(revision::truncate(set, &work.revisions, &live));
+        work.sync
     }
 
     fn write_refused(

@@ -142,7 +142,7 @@ mod tests {
         cache.know(&object("a", "made", 2), true);
         let again = vec![Raw::Init, Raw::Listed(object("a", "new", 3)), Raw::Listing];
         assert_eq!(run(&mut cache, &mut merged, 0, again), ["Added new", "Deleted in-a"]);
-        assert_eq!(cache.take_doubtful().len(), 1, "what a pass made and no list shows is asked for");
+        assert_eq!(cache.take_doubtful().len(), 1, "what a reconcile made and no list shows is asked for");
         assert!(cache.objects().any(|object| meta::name(&object) == Some("in-b")));
     }
 

@@ -465,7 +465,10 @@ mod tests {
         run(&mut cache, vec![Raw::Init, Raw::Listed(a.clone()), Raw::Listing]);
         assert!(cache.has_reached(&a) && !cache.has_reached(&b));
         cache.know(&b, true);
-        assert!(!cache.has_shown_all_told() && !cache.has_reached(&b), "a pass has told it, not the stream");
+        assert!(
+            !cache.has_shown_all_told() && !cache.has_reached(&b),
+            "a reconcile has told it, not the stream"
+        );
         run(&mut cache, vec![Raw::Applied(b.clone())]);
         assert!(cache.has_shown_all_told() && cache.has_reached(&b));
     }

@@ -104,7 +104,7 @@ mod tests {
         reload.wait_for(key("x"));
         reload.wait_for(key("y"));
         reload.ended(&key("x"), 1, &[CauseKind::Period], false);
-        assert!(reload.settled().is_none(), "a pass with the sources before does not count");
+        assert!(reload.settled().is_none(), "a reconcile with the sources before does not count");
         reload.ended(&key("x"), 2, &cause, true);
         reload.ended(&key("x"), 2, &cause, true);
         assert!(reload.settled().is_none());

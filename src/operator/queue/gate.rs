@@ -252,7 +252,7 @@ mod tests {
         let paused = world.0.paused();
         assert_eq!((paused[0].waiting, paused[0].causes), (1, 2));
         assert!(world.0.gate.resume(&scope("a")));
-        assert_eq!(world.take(), Some(("a".to_owned(), 2)), "all causes ride on the pass");
+        assert_eq!(world.take(), Some(("a".to_owned(), 2)), "all causes go with the reconcile");
         assert!(world.0.paused().is_empty());
     }
 

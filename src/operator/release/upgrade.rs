@@ -32,7 +32,7 @@ const STABLE: &str = "make it once and keep it: take the value from the custom r
                       already with `lookup` and `dryRunOption: server`";
 
 /// What to do about a chart that reads which revision it is.
-const NO_FACTS: &str = "an operator renders the release again in every pass, as an upgrade: let a value decide, make the \
+const NO_FACTS: &str = "an operator renders the release again in every reconcile, as an upgrade: let a value decide, make the \
                         object a hook (`helm.sh/hook: pre-install`), or keep it with `helm.sh/resource-policy: keep`";
 
 /// The revision of a release that the next one follows.

@@ -452,7 +452,7 @@ fn a_loop_of_own_writes_is_told_once_with_its_proof() {
             findings(&reconcile).iter().filter(|f| f.0 == FindingKind::HotLoop).map(|f| (reconcile.id, f.2)),
         );
     }
-    assert_eq!(told_of, [(6, Some(5))], "the first pass is not of its own making");
+    assert_eq!(told_of, [(6, Some(5))], "the first reconcile is not of its own making");
 }
 
 #[test]

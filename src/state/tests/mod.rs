@@ -525,7 +525,7 @@ fn how_many_objects_run_on_the_newest_sources_is_counted() {
         Event::Reconciled(Arc::new(Reconcile { sources, ..reconcile(sources, name, outcome) }))
     };
     state.reduce(on(1, "a", Outcome::Upgraded));
-    assert_eq!(state.live_objects(), (0, 3), "a pass on the sources before");
+    assert_eq!(state.live_objects(), (0, 3), "a reconcile on the sources before");
     state.reduce(on(2, "a", Outcome::Upgraded));
     state.reduce(on(2, "b", Outcome::Failed));
     assert_eq!(state.live_objects(), (1, 3));

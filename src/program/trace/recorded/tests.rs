@@ -231,11 +231,11 @@ fn a_call_that_comes_before_its_record_takes_no_other_one() {
         disturbed: false,
     };
     let mut recorders = Recorders::default();
-    assert!(recorders.told(event("one", "in pass one")).is_none());
-    assert_eq!(recorders.reconcile_of(&call("in pass two")), None, "its record is still to come");
-    recorders.guessed(&call("in pass two"), "two");
-    let (id, _) = recorders.told(event("two", "in pass two")).unwrap();
+    assert!(recorders.told(event("one", "in the first reconcile")).is_none());
+    assert_eq!(recorders.reconcile_of(&call("in the second reconcile")), None, "its record is still to come");
+    recorders.guessed(&call("in the second reconcile"), "two");
+    let (id, _) = recorders.told(event("two", "in the second reconcile")).unwrap();
     assert_eq!(id, "two");
-    let combined = call("(combined from similar events): in pass one");
+    let combined = call("(combined from similar events): in the first reconcile");
     assert_eq!(recorders.reconcile_of(&combined).as_deref(), Some("one"));
 }

@@ -192,7 +192,7 @@ fn used(folder: &Path) -> Result<Rights> {
     reconciles.values().for_each(|reconcile| rights.add(reconcile));
     if rights.reconciles == 0 {
         bail!(
-            "{} has no pass of a Go operator; --observed is about operators that are programs of their own: run one with \
+            "{} has no reconcile of a Go operator; --observed is about operators that are programs of their own: run one with \
              `opdev run` first",
             path.display()
         );

@@ -178,7 +178,7 @@ data: {a: b}
         selector: selector.to_owned(),
     };
     assert_eq!(desired.reads, [read(None, ""), read(None, "app=web"), read(Some("web-0"), "")]);
-    assert_eq!(run(text).unwrap(), desired, "chance and clock are those of the pass");
+    assert_eq!(run(text).unwrap(), desired, "chance and clock are those of the reconcile");
 }
 
 #[test]
