@@ -232,8 +232,9 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
 
 fn load(args: &RenderArgs, reference: &str, compat: Compat) -> Result<(Chart, Unread)> {
     let (files, unread) = files(args, reference)?;
-    let chart = Chart::load_for(&files, compat)?;
-    if chart.metadata.kind == "library" {
+    let chart = Chart::load_for(&files, compat)
+        .map_err(|error| Refused { message: error.message, hints: error.hint.into_iter().collect() })?;
+    if chart.metadata.is_library() {
         bail!("library charts are not installable");
     }
     let missing = dependencies::missing(&chart);

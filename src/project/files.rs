@@ -2,6 +2,7 @@
 //! The last disk access before `sources/load.rs`; judges nothing.
 
 use super::Project;
+use super::chart_sources;
 use super::go::types::GoTypes;
 use super::trust::{self, Trust};
 use anyhow::Result;
@@ -12,6 +13,7 @@ use opdev_os::read;
 use opdev_os::state_path::state_path;
 use opdev_os::watcher::WatchSet;
 use opdev_os::yaml_files::yaml_files;
+use opdev_sources::load::Outdated;
 use opdev_sources::load::{Files, Loader, Options, OwnProgram};
 use opdev_sources::{Allow, Sources};
 use serde_json::Value;
@@ -39,6 +41,7 @@ pub fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) ->
         allow: Allow::default(),
         granted: BTreeSet::new(),
         linked: Vec::new(),
+        outdated: Vec::new(),
         unread: Vec::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
@@ -51,6 +54,8 @@ pub struct Unasked {
     files: Files,
     /// Links that lead out of the project.
     linked: Vec<(String, String)>,
+    /// Dependencies that are older in `charts/` than their folder.
+    outdated: Vec<Outdated>,
     /// What could not be read, and why.
     unread: Vec<(String, String)>,
 }
@@ -71,7 +76,7 @@ impl Unasked {
     /// The files with what the user has allowed by now.
     pub(crate) fn with_granted(mut self, project: &Project, trust: &Trust) -> Files {
         let mut options = with_granted(project, &self.files.options, trust);
-        (options.linked, options.unread) = (self.linked, self.unread);
+        (options.linked, options.outdated, options.unread) = (self.linked, self.outdated, self.unread);
         self.files.options = Arc::new(options);
         self.files
     }
@@ -163,7 +168,7 @@ pub(crate) fn read(
     if changed.is_empty() {
         memory.linked = all_links_out(project, &paths);
     }
-    let charts = paths
+    let charts: BTreeMap<String, io::Result<chart::FileSet>> = paths
         .into_iter()
         .map(|path| {
             let folder = root.join(&path);
@@ -173,6 +178,11 @@ pub(crate) fn read(
             };
             (path, files)
         })
+        .collect();
+    let outdated = charts
+        .iter()
+        .filter_map(|(path, files)| Some((path, files.as_ref().ok()?)))
+        .flat_map(|(path, files)| chart_sources::outdated(root, path, files))
         .collect();
     let mut unread = project.refused.clone();
     if let Err(why) = read::text(root.join("PROJECT"))
@@ -210,7 +220,7 @@ pub(crate) fn read(
             .collect(),
         options: Arc::clone(options),
     };
-    Unasked { files, linked: memory.linked.clone(), unread }
+    Unasked { files, linked: memory.linked.clone(), outdated, unread }
 }
 
 /// Links that lead out of the project and are read with its charts, types, CRDs, samples or scripts. Where
@@ -440,12 +450,14 @@ impl Links {
 /// Everything that sources are made of, relative to the root.
 pub(crate) fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
     let charts = sources.watches.iter().filter_map(|watch| Some(PathBuf::from(&watch.chart()?.path)));
+    let near = sources.watches.iter().filter_map(|watch| watch.chart());
+    let near = near.flat_map(|chart| chart_sources::folders(&project.root, &chart.path));
     let named = sources.watches.iter().filter_map(|watch| watch.program());
     let named = named.flat_map(|program| program.charts.keys().map(PathBuf::from));
     let given = project.crds.iter().chain(&project.types).chain(&project.samples).cloned();
     let folders = reconciler_folders(project);
     let files = project.settings.reconcilers.values().map(PathBuf::from);
-    charts.chain(named).chain(given).chain(folders).chain(files).collect()
+    charts.chain(near).chain(named).chain(given).chain(folders).chain(files).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! module with API types that requires controller-runtime, the layout with `config/watches.yaml`,
 //! `config/types` or `config/reconcilers`.
 
+pub mod chart_sources;
 pub mod files;
 pub mod go;
 pub mod journal;

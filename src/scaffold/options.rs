@@ -1,6 +1,6 @@
 //! Options of a new project or a new API, and the variables that fill its files.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_sources::time_limit::TimeLimit;
 
@@ -70,6 +70,12 @@ impl ChartSource {
     /// Why they make no chart.
     pub fn load(reference: &str, files: FileSet, links_out: Vec<(String, String)>) -> Result<ChartSource> {
         let chart = Chart::load(&files).with_context(|| format!("the chart {reference}"))?;
+        if chart.metadata.is_library() {
+            bail!(
+                "{reference} is a library chart (`type: library` in its Chart.yaml): it makes no objects; take a chart that \
+                 depends on it"
+            );
+        }
         Ok(ChartSource {
             reference: reference.to_owned(),
             files,

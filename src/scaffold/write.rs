@@ -12,10 +12,8 @@ use opdev_os::small_file::small_file;
 use opdev_project::files::links_out;
 use opdev_pull::{ChartRequest, Homes};
 use opdev_sources::deadline;
-use opdev_sources::time_limit::{TOO_LONG, TimeLimit};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// The present files below a root, which need not exist yet.
 #[derive(Clone, Debug)]
@@ -95,9 +93,7 @@ pub fn chart(
 
 /// A chart of a stranger may never end to render.
 fn limited(chart: ChartSource) -> ChartSource {
-    let ends = Instant::now() + deadline::LOAD;
-    let limit = TimeLimit::new(move || (Instant::now() >= ends).then_some(TOO_LONG));
-    ChartSource { limit, ..chart }
+    ChartSource { limit: deadline::of(deadline::LOAD), ..chart }
 }
 
 fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {

@@ -25,7 +25,7 @@ pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
         .map(|data| String::from_utf8_lossy(data));
     let excerpt = place.as_ref().zip(text).and_then(|(place, text)| excerpt(&text, place.line, place.column));
     let place = place.unwrap_or_else(|| Place { file: folder.to_owned(), line: 0, column: 0 });
-    diagnostic(error.message.clone(), place, excerpt)
+    Diagnostic { hint: error.hint.clone(), ..diagnostic(error.message.clone(), place, excerpt) }
 }
 
 /// A chart that does not render.

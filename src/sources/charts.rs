@@ -1,15 +1,14 @@
 //! Loads the charts whose files changed and remembers each one's last working version: those that feed kinds,
 //! and those that the releases of programs name. Pure.
 
+use super::chart_dependencies;
 use super::chart_problems;
 use super::chart_problems::Trials;
 use super::files::{Prints, problem};
 use super::time_limit::TimeLimit;
 use super::watches::Entry;
-use opdev_event::{Diagnostic, Place};
+use opdev_event::{Diagnostic, Severity};
 use opdev_helm::chart::{Chart, FileSet};
-use opdev_helm::dependencies;
-use opdev_object::yaml::{self, Node};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -41,6 +40,26 @@ impl Charts {
     /// The chart in a folder that feeds a kind.
     pub(super) fn get(&self, path: &str) -> Option<&Loading> {
         self.loading.get(path)
+    }
+
+    /// A warning for an entry whose chart is a library: its releases have no objects.
+    pub(super) fn library(&self, entry: &Entry) -> Option<Diagnostic> {
+        let chart = self.get(&entry.chart)?.good.as_ref()?;
+        chart.metadata.is_library().then(|| {
+            let mut told = problem(
+                &entry.chart,
+                format!("the chart of {} is a library: its releases have no objects", entry.gvk.kind),
+            );
+            told.severity = Severity::Warning;
+            told.place = Some(entry.chart_place.clone());
+            told.kind = Some(entry.gvk.clone());
+            told.hint = Some(format!(
+                "a library chart is a dependency of other charts; let `chart:` name one of these, or write `type: \
+                 application` in {}/Chart.yaml",
+                entry.chart.trim_end_matches('/')
+            ));
+            told
+        })
     }
 
     /// Loads the charts of the entries whose files differ; returns their paths.
@@ -157,7 +176,7 @@ fn checked(
         };
         loaded
             .map_err(|error| Box::new(chart_problems::chart(path, files, &error)))
-            .and_then(|chart| lacks(path, files, &chart).map_or(Ok(chart), Err))
+            .and_then(|chart| chart_dependencies::lacks(path, files, &chart).map_or(Ok(chart), Err))
             .and_then(|chart| {
                 chart_problems::check(path, &chart, strict, trials).map(|renders| (chart, renders))
             })
@@ -168,35 +187,4 @@ fn checked(
         broken.hint = Some("the log has the details; the other kinds go on".to_owned());
         Err(Box::new(broken))
     })
-}
-
-/// A chart whose dependencies were not downloaded would install without them. Nothing is downloaded unasked.
-fn lacks(path: &str, files: &FileSet, chart: &Chart) -> Option<Box<Diagnostic>> {
-    let missing = dependencies::missing(chart);
-    let first = missing.first()?;
-    let message = format!("found in Chart.yaml, but missing in charts/ directory: {}", missing.join(", "));
-    let mut broken = problem(path, message);
-    let near = chart.metadata.dependencies.iter().find(|dependency| {
-        dependency.repository.starts_with("file://") && missing.contains(&dependency.name)
-    });
-    broken.hint = Some(match near {
-        Some(dependency) => format!(
-            "`opdev dependency build {path}` packs {}, which has to be there; in a copy of a chart, run it where the \
-             chart was copied from, and copy charts/ as well",
-            dependency.repository
-        ),
-        None => format!("`opdev dependency build {path}` downloads them, and so does g u on the screen"),
-    });
-    let list = if files.get("requirements.yaml").is_some() { "requirements.yaml" } else { "Chart.yaml" };
-    let text = files.get(list).map(|data| String::from_utf8_lossy(data).into_owned()).unwrap_or_default();
-    if let Ok(node) = yaml::parse(&text) {
-        let items = node.get("dependencies").map(Node::items).unwrap_or_default();
-        let name = |item: &&Node| item.get("name").and_then(Node::to_text).as_deref() == Some(first);
-        if let Some(item) = items.iter().find(name) {
-            broken.excerpt = chart_problems::excerpt(&text, item.line, item.column);
-            let file = format!("{}/{list}", path.trim_end_matches('/'));
-            broken.place = Some(Place { file, line: item.line, column: item.column });
-        }
-    }
-    Some(Box::new(broken))
 }

@@ -49,6 +49,8 @@ pub struct Options {
     pub granted: BTreeSet<Permission>,
     /// Links that lead out of the project: where they are, and where they lead.
     pub linked: Vec<(String, String)>,
+    /// Dependencies in `charts/` that are older than the folder they were packed from.
+    pub outdated: Vec<Outdated>,
     /// Files and folders of the project that are not read, and why.
     pub unread: Vec<(String, String)>,
     /// Where objects of a kind say how many replicas they want, by the kind.
@@ -57,6 +59,28 @@ pub struct Options {
     pub only: Vec<String>,
     /// The operator's own programs.
     pub programs: Vec<OwnProgram>,
+}
+
+/// A dependency in `charts/` that is not the state of its `file://` folder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Outdated {
+    /// The chart's folder, relative to the project's root.
+    pub chart: String,
+    /// The dependency's name in Chart.yaml.
+    pub name: String,
+    /// The archive or folder below the chart.
+    pub packed: String,
+    /// The folder that `file://` names, relative to the project's root.
+    pub source: String,
+    /// A file of it that differs.
+    pub file: String,
+}
+
+impl Outdated {
+    /// Returns true if the copy is an archive, which packing writes anew; a folder is the user's own copy.
+    pub fn is_archive(&self) -> bool {
+        self.packed.ends_with(".tgz")
+    }
 }
 
 /// What a program of the operator's own reconciles.

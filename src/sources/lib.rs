@@ -1,6 +1,7 @@
 //! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one of them.
 //! Pure: file sets come in, a set of sources comes out. `project/load` reads the files.
 
+mod chart_dependencies;
 pub mod chart_options;
 pub mod chart_problems;
 mod chart_settings;

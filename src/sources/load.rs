@@ -4,9 +4,10 @@
 mod hold;
 mod trial;
 
-pub use super::files::{Files, Options, OwnProgram};
+pub use super::files::{Files, Options, Outdated, OwnProgram};
 pub use trial::Trial;
 
+use super::chart_dependencies;
 use super::chart_options::ChartOptions;
 use super::chart_settings::ChartSettings;
 use super::charts::Charts;
@@ -109,6 +110,10 @@ impl Loader {
         let number = self.before.as_ref().map_or(0, |before| before.number) + 1;
         let mut diagnostics: Vec<Diagnostic> = files.options.linked.iter().map(leads_out).collect();
         diagnostics.extend(files.options.unread.iter().map(is_not_read));
+        for found in &files.options.outdated {
+            let chart = files.charts.get(&found.chart).and_then(|read| read.as_ref().ok());
+            diagnostics.push(chart_dependencies::outdated(found, chart));
+        }
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         for entry in self.entries.iter().filter(|entry| !entry.gvk.group.is_empty()) {
@@ -134,6 +139,7 @@ impl Loader {
             let content = new.charts.get(entry.chart.as_str()).copied();
             let (watch, is_affected) = held.keep(loaded, content, forced);
             diagnostics.extend(watch.broken.clone());
+            diagnostics.extend(self.charts.library(entry));
             all.push((watch, is_affected));
         }
         self.held = held;

@@ -245,7 +245,6 @@ fn pure_rooms_stay_pure() {
         ("sources/deadline.rs", "Instant::now"),
         // Writes what the rest of the room plans, all of it or nothing.
         ("scaffold/write.rs", "std::fs"),
-        ("scaffold/write.rs", "Instant::now"),
         ("scaffold/unfinished.rs", "std::fs"),
         // Runs a render's templates on several cores; what is made does not depend on the order.
         ("helm/spread.rs", "std::thread"),

@@ -573,3 +573,46 @@ async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for(
         .await;
     opdev.stop().await;
 }
+
+#[tokio::test]
+async fn a_saved_file_of_a_dependency_in_the_project_is_told_until_it_is_packed_again() {
+    use crate::inner_loop::Opdev;
+    use opdev_event::{Event, ProjectTask, RequestOutcome};
+    let list = "dependencies:\n- {name: near, version: 0.1.0, repository: \"file://../near\"}\n";
+    let mut opdev = Opdev::start_after(|root| {
+        fs::create_dir_all(root.join("charts/near")).unwrap();
+        fs::write(root.join("charts/near/Chart.yaml"), "apiVersion: v2\nname: near\nversion: 0.1.0\n")
+            .unwrap();
+        fs::write(root.join("charts/near/values.yaml"), "size: 1\n").unwrap();
+        let chart = root.join("charts/memcached/Chart.yaml");
+        let text = fs::read_to_string(&chart).unwrap();
+        fs::write(chart, text + list).unwrap();
+    })
+    .await;
+    let packs = async |opdev: &mut Opdev| {
+        let mark = opdev.mark();
+        let outcome = opdev.ask(ProjectTask::FetchDependencies).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+        let is_whole = |event: &Event| match event {
+            Event::SourcesChanged(changed) => changed.diagnostics.is_empty().then_some(()),
+            _ => None,
+        };
+        opdev.wait("nothing is wrong", mark, is_whole).await;
+    };
+    packs(&mut opdev).await;
+    let mark = opdev.mark();
+    opdev.edit("charts/near/values.yaml", |_| "size: 2\n".to_owned());
+    let told = |event: &Event| match event {
+        Event::SourcesChanged(changed) => changed.diagnostics.first().cloned(),
+        _ => None,
+    };
+    let told = opdev.wait("the older archive is told", mark, told).await;
+    assert_eq!(
+        told.message,
+        "charts/memcached/charts/near-0.1.0.tgz is not what charts/near is now: values.yaml differs, and the chart uses \
+         the packed one"
+    );
+    assert_eq!(told.place.unwrap().file, "charts/memcached/Chart.yaml");
+    packs(&mut opdev).await;
+    opdev.stop().await;
+}

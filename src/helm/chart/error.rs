@@ -14,17 +14,23 @@ pub struct Place {
 }
 
 /// Why a chart does not load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChartError {
     /// Helm's own text.
     pub message: String,
     /// The file and place to look at.
     pub place: Option<Place>,
+    /// The likely reason and what helps, beside Helm's text.
+    pub hint: Option<String>,
 }
 
 impl ChartError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None }
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    pub(crate) fn at(message: impl Into<String>, place: Option<Place>) -> Self {
+        Self { message: message.into(), place, hint: None }
     }
 }
 

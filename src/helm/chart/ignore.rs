@@ -19,19 +19,24 @@ struct Rule {
     negate: bool,
     folder: bool,
     whole_path: bool,
+    /// Its line in the file, from 1, and its text there.
+    line: u32,
+    text: String,
 }
 
 impl Rules {
     /// Parses a `.helmignore`; the built-in rule comes last.
     pub(super) fn parse(text: &str) -> Result<Rules, ChartError> {
         let mut rules = Rules::default();
-        for line in text.trim_start_matches('\u{feff}').lines().chain(["templates/.?*"]) {
-            rules.add(line.trim())?;
+        let lines = text.trim_start_matches('\u{feff}').lines().chain(["templates/.?*"]);
+        for (line, number) in lines.zip(1..) {
+            rules.add(line.trim(), number)?;
         }
         Ok(rules)
     }
 
-    fn add(&mut self, line: &str) -> Result<(), ChartError> {
+    fn add(&mut self, line: &str, number: u32) -> Result<(), ChartError> {
+        let text = line.to_owned();
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
         }
@@ -53,6 +58,8 @@ impl Rules {
             negate,
             folder,
             whole_path: rooted || line.contains('/'),
+            line: number,
+            text,
         });
         Ok(())
     }
@@ -68,21 +75,23 @@ impl Rules {
 
     /// Returns true if this very file or folder is left out.
     pub(super) fn ignores_one(&self, path: &str, dir: bool) -> bool {
+        self.first(path, dir).is_some()
+    }
+
+    /// The line and the text of the rule that leaves out a file of the chart's folder itself.
+    pub(super) fn that_ignores(&self, file: &str) -> Option<(u32, &str)> {
+        self.first(file, false).map(|rule| (rule.line, rule.text.as_str()))
+    }
+
+    fn first(&self, path: &str, dir: bool) -> Option<&Rule> {
         if path.is_empty() || path == "." || path == "./" {
-            return false;
+            return None;
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        for rule in &self.rules {
+        self.rules.iter().find(|rule| {
             let matched = rule.matches(if rule.whole_path { path } else { name });
-            if rule.negate {
-                if (rule.folder && !dir) || !matched {
-                    return true;
-                }
-            } else if matched && (dir || !rule.folder) {
-                return true;
-            }
-        }
-        false
+            if rule.negate { (rule.folder && !dir) || !matched } else { matched && (dir || !rule.folder) }
+        })
     }
 }
 
@@ -200,6 +209,9 @@ mod tests {
         for path in ["x/root.txt", "sub/x/a.bak", "cache", "v.md", "templates/a.yaml", ".helmignore"] {
             assert!(!rules.ignores(path, &mut HashMap::new()), "{path}");
         }
+        let hidden = Rules::parse("# all but one\n\n!x\n").unwrap();
+        assert_eq!(hidden.that_ignores("Chart.yaml"), Some((3, "!x")));
+        assert_eq!(rules.that_ignores("Chart.yaml"), None);
         assert!(Rules::parse("a/**\n").is_err());
         assert_eq!(matches("[a-c]?*", "bxy"), Some(true));
         assert_eq!(matches("é?*.y", "éüx.y"), Some(true));

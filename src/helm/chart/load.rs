@@ -27,7 +27,23 @@ pub(super) fn load(files: &FileSet, compat: Compat) -> Result<Chart, ChartError>
         .filter(|(path, _)| !rules.ignores(path, &mut folders))
         .map(|(path, data)| (path, data.clone()))
         .collect();
-    load_files(&kept, "", compat, &Budget::new())
+    load_files(&kept, "", compat, &Budget::new()).map_err(|error| match rules.that_ignores("Chart.yaml") {
+        Some((line, pattern)) if kept.get("Chart.yaml").is_none() => hidden(error, line, pattern),
+        _ => error,
+    })
+}
+
+/// A chart whose `.helmignore` leaves out the file that makes it one.
+fn hidden(error: ChartError, line: u32, pattern: &str) -> ChartError {
+    let meant = match pattern.strip_prefix('!') {
+        Some(wanted) => {
+            format!(
+                "`{pattern}` leaves out every file but `{wanted}`; unlike in .gitignore it takes nothing back"
+            )
+        }
+        None => format!("`{pattern}` leaves out Chart.yaml"),
+    };
+    ChartError { place: place("", ".helmignore", line, 1), hint: Some(meant), ..error }
 }
 
 /// Loads a chart from files that all belong to it; `prefix` leads to it from the root chart's folder.
@@ -39,7 +55,7 @@ pub(super) fn load_files(
 ) -> Result<Chart, ChartError> {
     let mut chart = Chart::default();
     let Some(data) = files.get("Chart.yaml") else {
-        return Err(ChartError { message: "Chart.yaml file is missing".to_owned(), place: None });
+        return Err(ChartError::new("Chart.yaml file is missing"));
     };
     update(&mut chart.metadata, data, prefix, "Chart.yaml")?;
     if chart.metadata.api_version.is_empty() {
@@ -82,6 +98,7 @@ fn place_file<'f>(
             let read = values_of(data, compat).map_err(|error| ChartError {
                 message: format!("cannot load values.yaml: {}", error.message),
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
+                hint: None,
             })?;
             chart.values = Arc::new(read);
             chart.values_text = Some(data.bytes().clone());
@@ -178,7 +195,7 @@ pub(crate) fn values(text: &str, compat: Compat) -> Result<Value, ChartError> {
 fn merge_document(found: &mut Value, text: &str, first_line: u32) -> Result<(), ChartError> {
     let at = |line: u32, column: u32| place("", "", line + first_line, column);
     let value = yaml::values_from_str(text)
-        .map_err(|error| ChartError { message: error.to_string(), place: at(error.line, error.column) })?;
+        .map_err(|error| ChartError::at(error.to_string(), at(error.line, error.column)))?;
     let kind = match value {
         Value::Null => return Ok(()),
         Value::Object(_) => {
@@ -193,7 +210,7 @@ fn merge_document(found: &mut Value, text: &str, first_line: u32) -> Result<(), 
     let message = format!(
         "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
     );
-    Err(ChartError { message, place: at(1, 1) })
+    Err(ChartError::at(message, at(1, 1)))
 }
 
 /// Splits at lines that start with `---`, as Kubernetes' reader does; each part with the lines before it.
@@ -208,7 +225,7 @@ fn documents(text: &str) -> Vec<Result<(u32, String), ChartError>> {
             if !after.is_empty() && !after.starts_with('#') {
                 let message =
                     format!("error reading yaml document: invalid Yaml document separator: {after}");
-                parts.push(Err(ChartError { message, place: place("", "", number + 1, 1) }));
+                parts.push(Err(ChartError::at(message, place("", "", number + 1, 1))));
                 return parts;
             }
             if !part.is_empty() {
@@ -239,6 +256,7 @@ fn update(metadata: &mut Metadata, data: &[u8], prefix: &str, path: &str) -> Res
     let text = encoding::text(data).map_err(|error| ChartError {
         message: format!("cannot load {path}: error converting YAML to JSON: {error}"),
         place: place(prefix, path, 0, 0),
+        hint: None,
     })?;
     let read = |text: &str| -> Result<(), Mismatch> {
         let node = yaml::parse(text.trim_start_matches('\u{feff}'))?;
@@ -251,6 +269,7 @@ fn update(metadata: &mut Metadata, data: &[u8], prefix: &str, path: &str) -> Res
             false => format!("cannot load {path}: {}", error.message),
         },
         place: place(prefix, path, error.line, error.column),
+        hint: None,
     })
 }
 
@@ -258,5 +277,6 @@ fn lock(data: &[u8], prefix: &str, path: &str) -> Result<Value, ChartError> {
     yaml::from_str(&String::from_utf8_lossy(data)).map_err(|error| ChartError {
         message: format!("cannot load {path}: {error}"),
         place: place(prefix, path, error.line, error.column),
+        hint: None,
     })
 }

@@ -164,6 +164,11 @@ impl Metadata {
         }
     }
 
+    /// Returns true for a chart that only defines templates for others.
+    pub fn is_library(&self) -> bool {
+        self.kind == "library"
+    }
+
     /// Helm's checks before a chart may be used. Texts become one line each, of characters that can be printed.
     pub(super) fn validate(&mut self, compat: Compat) -> Result<(), ChartError> {
         let wrong = |message: String| Err(ChartError::new(format!("validation: {message}")));

@@ -95,7 +95,7 @@ fn told<'k>(
     chart: &Chart,
     prefix: &[&str],
     null: bool,
-    beside: impl Iterator<Item = &'k String>,
+    beside: impl Iterator<Item = &'k String> + Clone,
 ) -> String {
     let own: Vec<&str> = keys.iter().map(String::as_str).collect();
     let (dotted, full) = (own.join("."), [prefix, &own].concat().join("."));
@@ -108,6 +108,19 @@ fn told<'k>(
         _ if null => format!("`.Values.{dotted}` is null"),
         _ => format!("`.Values.{dotted}` is not set: {folder}values.yaml has no default for it"),
     };
+    if let (Some((last, above)), false) = (own.split_last(), null)
+        && let Some(boolean) = yaml_boolean(last)
+        && beside.clone().any(|key| key == boolean)
+    {
+        let line = [*last, boolean]
+            .iter()
+            .find_map(|key| explain::line_of(chart, &[above, &[*key]].concat()))
+            .map_or_else(|| "its file".to_owned(), |line| format!("{folder}values.yaml:{line}"));
+        return format!(
+            "`.Values.{dotted}` is not set: the key `{last}` without quotes in {line} is the boolean {boolean} in YAML, so its \
+             value is found under `{boolean}`; write `\"{last}\":` there"
+        );
+    }
     if let (Some(last), false) = (own.last(), null)
         && let Some(near) = nearest(last, beside.map(String::as_str))
     {
@@ -120,6 +133,15 @@ fn told<'k>(
         "; set it there, in a values file, the custom resource's spec or with `--set {full}=…`"
     ));
     said
+}
+
+/// The name that YAML 1.1 gives to a key which reads as a boolean, as Helm's parser takes it.
+fn yaml_boolean(key: &str) -> Option<&'static str> {
+    match key {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some("true"),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some("false"),
+        _ => None,
+    }
 }
 
 fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
@@ -137,7 +159,7 @@ mod tests {
     fn hints(template: &str, values: &serde_json::Value) -> Vec<String> {
         let files: FileSet = [
             ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
-            ("values.yaml", "image:\n  tag: \"1\"\nnothing:\n"),
+            ("values.yaml", "image:\n  tag: \"1\"\nnothing:\nmail:\n  on:\n    port: 25\n  n: {m: 1}\n"),
             ("templates/_helpers.tpl", "{{- define \"web.name\" -}}\n{{ .Values.imag.tag }}{{- end }}"),
             ("templates/a.yaml", template),
             ("charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n"),
@@ -177,6 +199,20 @@ mod tests {
                 "reached through templates/a.yaml:1 > web.name (templates/_helpers.tpl:2)"
             ]
         );
+    }
+
+    #[test]
+    fn says_that_a_key_is_a_boolean() {
+        assert_eq!(
+            hints("{{ .Values.mail.on.port }}", &json!({})),
+            [
+                "`.Values.mail.on` is not set: the key `on` without quotes in values.yaml:5 is the boolean true in YAML, so its value is found under `true`; write `\"on\":` there"
+            ]
+        );
+        let no = hints("{{ .Values.mail.n.m }}", &json!({}));
+        assert!(no[0].contains("the key `n` without quotes in values.yaml:7 is the boolean false"), "{no:?}");
+        let given = hints("{{ .Values.image.off.m }}", &json!({"image": {"false": {"m": 1}}}));
+        assert!(given[0].contains("without quotes in its file is the boolean false"), "{given:?}");
     }
 
     #[test]

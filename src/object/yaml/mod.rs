@@ -79,7 +79,12 @@ impl Node {
             Kind::Mapping(pairs) => pairs
                 .iter()
                 .rev()
-                .find(|(k, _)| matches!(&k.kind, Kind::String(text) if text == key))
+                .find(|(k, _)| match &k.kind {
+                    Kind::String(text) => text == key,
+                    // As JSON such a key is a text: `on:` is `true`, `1:` is `1`.
+                    Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) => k.to_text().as_deref() == Some(key),
+                    Kind::Null | Kind::Float(_) | Kind::Sequence(_) | Kind::Mapping(_) => false,
+                })
                 .map(|(k, v)| (k, v)),
             Kind::Null
             | Kind::Bool(_)

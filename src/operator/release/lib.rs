@@ -19,6 +19,7 @@ pub(crate) mod rollback;
 pub mod script;
 pub mod settings;
 pub mod status;
+pub(crate) mod too_large;
 pub mod unfit;
 pub(crate) mod uninstall;
 pub(crate) mod upgrade;

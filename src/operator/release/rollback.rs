@@ -46,7 +46,7 @@ impl Engine {
             return (both_failed(error, &second), also);
         }
         let release = history.again(&deployed);
-        let mut target = match history.store(&self.api, &self.owner, release).await {
+        let mut target = match self.store(&mut history, release).await {
             Ok(target) => target,
             Err(second) => return (both_failed(error, &second), also),
         };

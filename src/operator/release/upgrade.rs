@@ -421,7 +421,7 @@ impl Engine {
             history.drop_failed(&self.api).await.map_err(failed)?;
         }
         let release = history.next(&self.name, &self.namespace, desired, rendered);
-        let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
+        let mut next = self.store(&mut history, release).await.map_err(failed)?;
         self.note("release");
         let force = self.upgrade_force();
         let action = self.options.upgrade.clone();
@@ -493,8 +493,8 @@ impl Engine {
         let only_notes = facts.is_none() && !candidate.release_reads.is_empty();
         let facts = facts.map(|read| format!("{read} may not be the same in the next revision"));
         let release = history.next(&self.name, &self.namespace, &desired, candidate);
-        let mut first = history
-            .store(&self.api, &self.owner, release)
+        let mut first = self
+            .store(&mut history, release)
             .await
             .map_err(|error| failed(error.context("failed to install release")))?;
         self.note("release");

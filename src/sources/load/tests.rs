@@ -153,3 +153,33 @@ fn a_chart_that_does_not_fit_gives_way_to_the_one_before_it_until_it_is_edited()
     let renewed = loader.renew(std::slice::from_ref(&one)).unwrap();
     assert!(loader.go_back(&one, renewed.sources.number, &refused).is_none());
 }
+
+#[test]
+fn a_library_chart_and_an_outdated_dependency_are_told_at_their_places() {
+    let mut loader = Loader::default();
+    let mut read = files(GOOD, GOOD);
+    let list = "apiVersion: v2\nname: one\nversion: 0.1.0\ntype: library\ndependencies:\n\
+                - {name: far, version: 1.0.0, repository: \"https://example.com\"}\n\
+                - {name: s, version: 0.1.0, repository: \"file://../s\"}\n";
+    let one = read.charts.get_mut("charts/one").unwrap().as_mut().unwrap();
+    one.insert("Chart.yaml", list.as_bytes().to_vec());
+    for name in ["s", "far"] {
+        let text = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+        one.insert(format!("charts/{name}/Chart.yaml"), text.into_bytes());
+    }
+    let outdated = Outdated {
+        chart: "charts/one".to_owned(),
+        name: "s".to_owned(),
+        packed: "charts/s".to_owned(),
+        source: "charts/s".to_owned(),
+        file: "values.yaml".to_owned(),
+    };
+    read.options = Arc::new(Options { outdated: vec![outdated], ..Options::default() });
+    let told = loader.load(&read, &[], None, false).unwrap().sources.diagnostics.clone();
+    let [old, library] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(old.place.as_ref().unwrap().to_string(), "charts/one/Chart.yaml:7:3");
+    assert!(old.message.contains("values.yaml differs"), "{old:?}");
+    assert!(library.message.contains("the chart of One is a library"), "{library:?}");
+    assert_eq!(library.place.as_ref().unwrap().to_string(), "watches.yaml:1:47");
+    assert!(told.iter().all(|one| one.severity == Severity::Warning && one.hint.is_some()));
+}

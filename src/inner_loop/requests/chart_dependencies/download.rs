@@ -3,7 +3,7 @@
 
 use crate::Requests;
 use crate::chart_dependencies;
-use crate::chart_dependencies::lacks;
+use crate::chart_dependencies::wants;
 use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
@@ -33,10 +33,10 @@ impl Requests {
 fn fetch(project: &Project, say: &mpsc::Sender<String>) -> Result<Vec<String>> {
     let mut done = Vec::new();
     for path in watched_charts(project) {
-        let folder = project.root.join(&path);
-        if !lacks(&folder) {
+        if !wants(project, &path) {
             continue;
         }
+        let folder = project.root.join(&path);
         let real = folder.canonicalize().with_context(|| format!("{path} cannot be read"))?;
         if !real.starts_with(project.root.canonicalize()?) {
             bail!("{path} leads out of the project; run `opdev dependency build {}`", real.display());
@@ -57,7 +57,7 @@ fn fetch(project: &Project, say: &mpsc::Sender<String>) -> Result<Vec<String>> {
         done.push(path);
     }
     if done.is_empty() {
-        bail!("no chart of watches.yaml lacks a dependency");
+        bail!("no chart of watches.yaml lacks a dependency, and none of them is older than its folder");
     }
     Ok(done)
 }

@@ -4,13 +4,15 @@
 pub(crate) mod download;
 
 use anyhow::{Context as _, Result};
-use opdev_helm::chart::{self, Chart};
+use opdev_helm::chart::{self, Chart, FileSet};
 use opdev_helm::dependencies;
 use opdev_os::private_folder::write_in_project;
 use opdev_os::read;
 use opdev_project::Project;
+use opdev_project::chart_sources;
 use opdev_project::files::watched_charts;
 use opdev_pull::Plan;
+use opdev_sources::load::Outdated;
 use std::path::Path;
 
 /// Returns true if a chart of `watches.yaml` lacks a dependency.
@@ -20,9 +22,19 @@ pub fn are_missing(project: &Project) -> bool {
 
 /// Returns true if a chart lists dependencies that it does not have. What cannot be read is told where charts
 /// are loaded.
-pub(crate) fn lacks(folder: &Path) -> bool {
-    let Ok(files) = chart::read_dir(folder) else { return false };
-    Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
+fn lacks(folder: &Path) -> bool {
+    chart::read_dir(folder).is_ok_and(|files| has_gaps(&files))
+}
+
+/// Returns true if a chart of the project lacks a dependency, or has an archive that is older than the folder
+/// of the project that it was packed from.
+pub(crate) fn wants(project: &Project, path: &str) -> bool {
+    let Ok(files) = chart::read_dir(&project.root.join(path)) else { return false };
+    has_gaps(&files) || chart_sources::outdated(&project.root, path, &files).iter().any(Outdated::is_archive)
+}
+
+fn has_gaps(files: &FileSet) -> bool {
+    Chart::load(files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
 }
 
 /// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not
