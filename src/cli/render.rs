@@ -6,7 +6,7 @@ use opdev_event::words::visible;
 use opdev_helm::chart::{Chart, FileSet, Unread, read_dir_late, unpack};
 use opdev_helm::dependencies;
 use opdev_helm::engine::{
-    Capabilities, Compat, Environment, FuncError, ParseCache, ReleaseInfo, RenderError, RenderInput,
+    Capabilities, Compat, Environment, Fetch, FuncError, ParseCache, ReleaseInfo, RenderError, RenderInput,
     Rendered, render,
 };
 use opdev_helm::explain::{self, Layer};
@@ -72,6 +72,9 @@ pub struct RenderArgs {
     /// Do not check values against `values.schema.json`
     #[arg(long)]
     pub skip_schema_validation: bool,
+    /// Fetch schemas that `values.schema.json` refers to by `https:` or `http:`, as Helm does
+    #[arg(long)]
+    pub fetch_schemas: bool,
     /// Print the effective values and where each comes from, instead of the manifests
     #[arg(long)]
     pub explain_values: bool,
@@ -130,11 +133,16 @@ fn output(args: &RenderArgs) -> Result<String> {
         ..ReleaseInfo::install(name, args.namespace.as_str())
     };
     let cache = Arc::<ParseCache>::default();
+    let access = args.access.access()?;
+    let fetch =
+        move |url: &str| opdev_pull::download_schema(url, &access).map_err(|error| format!("{error:#}"));
+    let fetch_schema = args.fetch_schemas.then(|| Arc::new(fetch) as Arc<Fetch>);
     let input = RenderInput {
         compat,
         cache: Some(Arc::clone(&cache)),
         parallel: true,
         skip_schema_validation: args.skip_schema_validation,
+        fetch_schema,
         ..RenderInput::new(&values, release, &capabilities, &Offline)
     };
     let rendered = render(&chart, &input).map_err(|error| refused(args, error));
@@ -232,8 +240,11 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
 
 fn load(args: &RenderArgs, reference: &str, compat: Compat) -> Result<(Chart, Unread)> {
     let (files, unread) = files(args, reference)?;
-    let chart = Chart::load_for(&files, compat)
-        .map_err(|error| Refused { message: error.message, hints: error.hint.into_iter().collect() })?;
+    let chart = Chart::load_for(&files, compat).map_err(|error| {
+        let at = error.place.map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
+        let hints = error.hint.into_iter().map(|hint| at.clone() + &hint).collect();
+        Refused { message: error.message, hints }
+    })?;
     if chart.metadata.is_library() {
         bail!("library charts are not installable");
     }

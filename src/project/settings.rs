@@ -154,7 +154,7 @@ pub fn bytes(text: &str) -> Result<usize, BytesError> {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Allow {
-    /// Hosts for `fetch`.
+    /// Hosts for `fetch` of scripts, and for schemas that a chart's `values.schema.json` refers to.
     pub hosts: Vec<String>,
     /// Programs for `exec`.
     pub programs: Vec<String>,

@@ -19,6 +19,7 @@ mod reference;
 mod registry;
 mod registry_client;
 mod repositories;
+mod schema;
 mod ways;
 mod web;
 
@@ -28,3 +29,4 @@ pub use dependencies::{Dependencies, Plan};
 pub use homes::Homes;
 pub use images::{BaseImage, BaseLayer, ImageReference, Upload, download_image, push_image};
 pub use listing::list;
+pub use schema::download_schema;

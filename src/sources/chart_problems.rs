@@ -178,6 +178,8 @@ pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Ren
     let input = RenderInput {
         cache: Some(Arc::clone(&trials.templates)),
         memory: Some(&trials.memory),
+        // A check reaches no host; a reconcile does, if the user allows it.
+        skip_schema_validation: engine::reaches_out(chart),
         ..RenderInput::new(values, release, &capabilities, &env)
     };
     engine::render(chart, &input)

@@ -112,6 +112,8 @@ pub struct ChartReconciler {
     pub dry_run_option: String,
     /// How its release is made.
     pub options: ChartOptions,
+    /// The hosts from which schemas may be fetched that its `values.schema.json` refers to.
+    pub allow: Allow,
     /// The script beside it, where it has one.
     pub script: Option<Arc<TypeReconciler>>,
 }

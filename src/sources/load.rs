@@ -20,6 +20,7 @@ use super::watches::{self, Entry};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
 use opdev_event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::{Chart, FileSet};
+use opdev_helm::engine::reaches_out;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_script::contract::Limits;
@@ -264,6 +265,7 @@ impl Loader {
             overrides: overrides.unwrap_or_default(),
             dry_run_option: entry.dry_run_option.clone(),
             options,
+            allow: files.options.allow.clone(),
             script: script.map(|script| Arc::new(script.to_reconciler(files, BTreeMap::new()))),
         };
         let affected = match before.and_then(|before| Some((before, before.chart()?))) {
@@ -275,6 +277,7 @@ impl Loader {
                     || loaded.watch_dependents != chart.watch_dependents
                     || loaded.dry_run_option != chart.dry_run_option
                     || loaded.options != chart.options
+                    || (loaded.allow != chart.allow && chart.chart.as_deref().is_some_and(reaches_out))
                     || script.is_some_and(|script| script.fresh)
                     || !same_script(loaded, &chart)
                     || before.selector != entry.selector

@@ -121,6 +121,7 @@ fn merge(base: &Value, over: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Allow;
     use crate::chart_options::{ChartEngine, ChartOptions};
     use opdev_helm::chart::{Chart, FileSet};
     use std::collections::BTreeMap;
@@ -140,6 +141,7 @@ mod tests {
             overrides,
             dry_run_option: String::new(),
             options: ChartOptions::default(),
+            allow: Allow::default(),
             script: None,
         };
         assert_eq!(
@@ -175,6 +177,7 @@ mod tests {
             overrides: BTreeMap::from([("image.tag".to_owned(), "two".to_owned())]),
             dry_run_option: String::new(),
             options: ChartOptions::default(),
+            allow: Allow::default(),
             script: None,
         };
         let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3, "image": {"tag": "three"},

@@ -616,3 +616,23 @@ async fn a_saved_file_of_a_dependency_in_the_project_is_told_until_it_is_packed_
     packs(&mut opdev).await;
     opdev.stop().await;
 }
+
+#[test]
+fn a_schema_at_an_address_is_fetched_only_where_the_user_says_so() {
+    let shelf = Shelf::open();
+    let url = format!("{}/size.json", shelf.url);
+    shelf.put("/size.json", Reply::of(r#"{"type": "integer"}"#));
+    let desk = Desk::new("");
+    let schema = format!(r#"{{"properties": {{"size": {{"$ref": "{url}"}}}}}}"#);
+    desk.write("app/values.schema.json", &schema);
+    let refused = desk.refused(&["render", "app"]);
+    assert!(
+        refused.contains(&format!("{url} is not fetched")) && refused.contains("--fetch-schemas"),
+        "{refused}"
+    );
+    assert!(shelf.asked().is_empty(), "{:?}", shelf.asked());
+    desk.done(&["render", "app", "--fetch-schemas", "--set", "size=1"]);
+    let wrong = desk.refused(&["render", "app", "--fetch-schemas", "--set", "size=x"]);
+    assert!(wrong.contains("got string, want integer"), "{wrong}");
+    desk.done(&["render", "app", "--skip-schema-validation", "--set", "size=x"]);
+}

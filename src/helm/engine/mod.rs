@@ -24,6 +24,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use crate::values::schema::{Fetch, reaches_out};
 pub use capabilities::{Capabilities, KubeVersion, KubeVersionError};
 pub use input::{ReleaseInfo, RenderError, RenderErrorKind, RenderInput, Rendered, Unreadable};
 pub use memory::Memory;

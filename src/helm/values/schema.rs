@@ -88,7 +88,7 @@ fn cached(schema: &[u8]) -> Arc<CachedSchema> {
 
 /// Returns true if a schema of a chart, or of one of its subcharts, refers to something outside itself: what
 /// it says may change although the schema does not.
-pub(crate) fn reaches_out(chart: &Chart) -> bool {
+pub fn reaches_out(chart: &Chart) -> bool {
     chart.schema.as_ref().is_some_and(|schema| refers(schema))
         || chart.subcharts.iter().any(|subchart| reaches_out(subchart))
 }
@@ -172,8 +172,8 @@ impl UrlLoader for ChartFiles {
         let Some(path) = url.strip_prefix("file://") else {
             let fetch = self.fetch.as_ref().ok_or_else(|| {
                 format!(
-                    "{url} is not fetched: put the schema into the chart and refer to it there, or skip the check of \
-                     values with --skip-schema-validation"
+                    "{url} is not fetched: put the schema into the chart and refer to it there, let --fetch-schemas fetch \
+                     it, or skip the check of values with --skip-schema-validation"
                 )
             })?;
             let json = serde_json::from_slice(&fetch(url)?).map_err(|error| format!("{url}: {error}"))?;

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use opdev_object::meta::Gvk;
     use opdev_sources::chart_options::ChartOptions;
-    use opdev_sources::{ChartReconciler, Reconciler};
+    use opdev_sources::{Allow, ChartReconciler, Reconciler};
     use serde_json::json;
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -146,6 +146,7 @@ mod tests {
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
             options: ChartOptions::default(),
+            allow: Allow::default(),
             script: None,
         };
         let mut watch = Watch {

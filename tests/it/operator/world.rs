@@ -13,7 +13,7 @@ use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_release::settings::Settings;
 use opdev_script::contract::{Desired, Facts, Host, Limits, Observed, Program};
 use opdev_sources::chart_options::ChartOptions;
-use opdev_sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
+use opdev_sources::{Allow, ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -60,6 +60,7 @@ pub(crate) fn watch_of(kind: &str, chart: Arc<Chart>) -> Watch {
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
             options: ChartOptions::default(),
+            allow: Allow::default(),
             script: None,
         })),
         broken: None,

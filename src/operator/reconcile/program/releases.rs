@@ -251,6 +251,7 @@ impl ScriptReconcile {
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
             options: ChartOptions::default(),
+            allow: self.typed.allow.clone(),
             script: None,
         };
         let options = ReleaseOptions::of(&reconciler.options, &self.parent.object, &self.settings);

@@ -6,6 +6,7 @@ pub mod cache;
 pub(crate) mod explain;
 pub mod from_template;
 pub(crate) mod post_render;
+mod remote_schema;
 pub(crate) mod twins;
 
 use super::engine::Engine;
@@ -120,12 +121,15 @@ impl Engine {
             is_upgrade: !identity.install,
         };
         let (chart, values) = (Arc::clone(&desired.chart), desired.values.clone());
+        let fetch_schema =
+            Some(remote_schema::fetching(self.reconciler.allow.clone(), outside.recorder.clone()));
         let cache = Some(Arc::clone(&self.renders.templates));
         let work = move || {
             let input = RenderInput {
                 compat,
                 cache,
                 memory: memory.as_deref(),
+                fetch_schema,
                 ..RenderInput::new(&values, release, &capabilities, &outside)
             };
             let rendered = engine::render(&chart, &input);
