@@ -32,7 +32,7 @@ pub(super) struct UpgradeArgs {
     /// these
     #[arg(long, value_name = "TAGS", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "")]
     through: Option<Vec<String>>,
-    /// Only these ways to swap: plain, crd-left-old, back, same
+    /// Only these ways to swap: plain, crd-left-old, roles-left-old, back, same
     #[arg(long, value_name = "VARIANTS", value_delimiter = ',')]
     only: Vec<Variant>,
     /// The findings that make the exit code 1

@@ -10,6 +10,8 @@ use kube::Client;
 use kube::client::Body;
 use opdev_client::{MERGE, STRATEGIC};
 use opdev_findings::facts::observed::ObservedCall;
+use opdev_generate::rbac::observed::Rights;
+use opdev_object::api_path::ApiPath;
 use opdev_object::{meta, yaml};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -65,6 +67,7 @@ pub(super) struct Writes(Arc<Shared>);
 struct Shared {
     writes: Mutex<Vec<Write>>,
     activity: Mutex<Activity>,
+    rights: Mutex<Rights>,
 }
 
 /// What programs have asked so far.
@@ -109,6 +112,16 @@ impl Writes {
         self.0.writes.lock().unwrap_or_else(PoisonError::into_inner).push(write);
     }
 
+    /// The rights that were used since it was asked last.
+    pub(super) fn take_rights(&self) -> Rights {
+        std::mem::take(&mut *self.0.rights.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn used(&self, verb: &str, path: &str, status: u16) {
+        let mut rights = self.0.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        rights.add_call(verb, path, status == 201);
+    }
+
     /// All of them, and none are left.
     pub(super) fn take(&self) -> Vec<Write> {
         std::mem::take(&mut *self.0.writes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -130,6 +143,7 @@ impl Writes {
             return;
         }
         self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
+        self.used(call.verb(), &call.path, call.status);
         if call.writes() && !call.path.contains("reviews") {
             self.add(Write::observed(call));
         }
@@ -214,6 +228,9 @@ impl Recorded {
         if write.is_refused() && [Method::PUT, Method::PATCH].contains(&write.method) {
             write.stored = self.stored(&write.path).await;
         }
+        // Reads are opdev's own way to run a chart, and none of the operator that users install.
+        let verb = ApiPath::of(&write.path).verb(write.method.as_str(), None);
+        self.writes.used(verb, &write.path, write.status);
         self.writes.add(write);
         Ok(Response::from_parts(head, Full::new(said).map_err(|never| match never {}).boxed_unsync()))
     }

@@ -160,9 +160,9 @@ mod tests {
         );
         let told = text(&report, false, "opdev upgrade --from v1");
         let expected = "v1 → your working tree: rehearsed in 1.2 s with 1 object of samples, 2 objects of v1\n  \
-                        plain         CRDs and operator are swapped              1 error\n  \
-                        crd-left-old  the operator alone, as helm upgrade does   1 error\n  \
-                        same          the old version again: the baseline        changes nothing\n\n\
+                        plain          CRDs and operator are swapped              1 error\n  \
+                        crd-left-old   the operator alone, as helm upgrade does   1 error\n  \
+                        same           the old version again: the baseline        changes nothing\n\n\
                         error   <it> may not change\n        update answered 422\n        fix: keep it\n        \
                         in: plain, crd-left-old; again: opdev upgrade --from v1 --only plain\n\n\
                         plain: 0 objects the same\nnote: a note\n";

@@ -36,6 +36,8 @@ pub enum Class {
     WebhookNotServed,
     /// A kind that the new version reconciles is not served.
     KindNotServed,
+    /// Roles do not give a right that the operator uses.
+    RightsMissing,
     /// A write of the operator is refused.
     WriteRefused,
     /// A reconcile fails.
@@ -84,6 +86,7 @@ impl Class {
             Class::DefinitionRefused => "definition-refused",
             Class::WebhookNotServed => "webhook-not-served",
             Class::KindNotServed => "kind-not-served",
+            Class::RightsMissing => "rights-missing",
             Class::WriteRefused => "write-refused",
             Class::ReconcileFails => "reconcile-fails",
             Class::FieldLost => "field-lost",

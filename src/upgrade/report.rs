@@ -117,7 +117,7 @@ pub fn text(report: &Report, verbose: bool, replay: &str) -> String {
             (_, found) => counts(found),
         };
         let (name, what) = (told.variant.name(), told.variant.what());
-        let _ = writeln!(out, "  {name:<13} {what:<42} {result}");
+        let _ = writeln!(out, "  {name:<14} {what:<42} {result}");
     }
     for (at, finding) in report.findings.iter().enumerate() {
         out.push('\n');

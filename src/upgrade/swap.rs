@@ -10,6 +10,8 @@ pub enum Variant {
     Plain,
     /// The operator alone.
     CrdLeftOld,
+    /// CRDs and the operator, which still has the roles of the old version.
+    RolesLeftOld,
     /// As `Plain`, and then the old version again.
     Back,
     /// The old version again: what it does then, it does without any upgrade.
@@ -18,13 +20,15 @@ pub enum Variant {
 
 impl Variant {
     /// All of them, in the order of reports.
-    pub const ALL: [Variant; 4] = [Variant::Plain, Variant::CrdLeftOld, Variant::Back, Variant::Same];
+    pub const ALL: [Variant; 5] =
+        [Variant::Plain, Variant::CrdLeftOld, Variant::RolesLeftOld, Variant::Back, Variant::Same];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Plain => "plain",
             Variant::CrdLeftOld => "crd-left-old",
+            Variant::RolesLeftOld => "roles-left-old",
             Variant::Back => "back",
             Variant::Same => "same",
         }
@@ -35,6 +39,7 @@ impl Variant {
         match self {
             Variant::Plain => "CRDs and operator are swapped",
             Variant::CrdLeftOld => "the operator alone, as helm upgrade does",
+            Variant::RolesLeftOld => "CRDs and operator, without the new roles",
             Variant::Back => "the old version after the new one",
             Variant::Same => "the old version again: the baseline",
         }

@@ -6,7 +6,7 @@ use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};
 use super::end::End;
 use super::finding::merged;
-use super::judge::{self, Defined, Observed, Tried};
+use super::judge::{self, Defined, Observed, RightsSeen, Tried};
 use super::plane::{How, LOOK, Plane};
 use super::report::{Report, Told};
 use super::running::{Rest, Running};
@@ -17,6 +17,8 @@ use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _};
 use opdev_client::ApiError;
 use opdev_event::words::one_line;
+use opdev_generate::rbac::observed::Rights;
+use opdev_generate::rbac::role_files::RoleFiles;
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
@@ -67,11 +69,15 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         );
     }
     let (new, _) = samples::samples(&input.to)?;
-    let mut variants: Vec<Variant> =
-        Variant::ALL.into_iter().filter(|variant| input.only.contains(variant)).collect();
-    if !variants.contains(&Variant::Same) {
-        variants.push(Variant::Same);
-    }
+    let is_told = |variant: Variant| variant == Variant::Same || input.only.contains(&variant);
+    // The calls of `plain` say what the old roles would refuse, so that nothing else runs for it.
+    let judges_roles = is_told(Variant::RolesLeftOld);
+    let runs = |variant: &Variant| match variant {
+        Variant::RolesLeftOld => false,
+        Variant::Plain => judges_roles || is_told(Variant::Plain),
+        other => is_told(*other),
+    };
+    let variants: Vec<Variant> = Variant::ALL.into_iter().filter(runs).collect();
     let run = |variant: Variant| {
         let (from, to, operator) = (input.from.clone(), input.to.clone(), input.operator.clone());
         let (old, new, limit) = (old.clone(), new.clone(), input.limit);
@@ -110,9 +116,20 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         if seen.objects > 0 {
             (report.samples, report.objects) = (seen.samples, seen.objects);
         }
-        found.push((variant, judge::findings(&seen.observed)));
-        report.told.push(Told { variant, tally: judge::tally(&seen.observed), found: Vec::new() });
+        let mut judged = |observed: &Observed| {
+            let variant = observed.variant;
+            if is_told(variant) {
+                found.push((variant, judge::findings(observed)));
+                report.told.push(Told { variant, tally: judge::tally(observed), found: Vec::new() });
+            }
+        };
+        judged(&seen.observed);
+        if variant == Variant::Plain {
+            seen.observed.variant = Variant::RolesLeftOld;
+            judged(&seen.observed);
+        }
     }
+    report.told.sort_by_key(|told| told.variant);
     report.findings = merged(found);
     report.count();
     report.took = began.elapsed();
@@ -164,6 +181,8 @@ struct Before<'a> {
     notes: Vec<String>,
     /// What a new control plane has.
     empty: BTreeSet<ObjectKey>,
+    /// The rights that it used.
+    rights: Rights,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -184,7 +203,7 @@ impl<'a> Rehearsal<'a> {
             Variant::Same | Variant::CrdLeftOld => {
                 self.known(if variant == Variant::Same { self.from } else { self.to })
             }
-            Variant::Plain | Variant::Back => self.define(plane, self.to).await?,
+            Variant::Plain | Variant::RolesLeftOld | Variant::Back => self.define(plane, self.to).await?,
         };
         defined.extend(next);
         let end = if variant == Variant::Same { self.from } else { self.to };
@@ -205,6 +224,12 @@ impl<'a> Rehearsal<'a> {
             write.stored = plane.get(&write.path).await.ok().flatten();
         }
         let tries = self.tries(plane, variant, &before.applied).await;
+        let rights = RightsSeen {
+            before: std::mem::take(&mut before.rights),
+            after: rights(plane, &writes),
+            old_roles: RoleFiles::read(&self.from.project.root).roles(),
+            new_roles: RoleFiles::read(&self.to.project.root).roles(),
+        };
         let lossy = self.lossy(plane, variant, &defined).await;
         let left = self.left(plane, &running, &before).await?;
         running.stop().await;
@@ -224,6 +249,7 @@ impl<'a> Rehearsal<'a> {
             new,
             lossy,
             left,
+            rights,
             before: objects,
         };
         let (samples, objects) = (before.applied.len(), observed.before.0.len());
@@ -234,6 +260,7 @@ impl<'a> Rehearsal<'a> {
     async fn start(&self, plane: &Plane, end: &End, writes: &Writes) -> Result<Running> {
         if let Some((_, writes)) = plane.stage() {
             writes.take();
+            writes.take_rights();
         }
         let name = if std::ptr::eq(end, self.from) { "from" } else { "to" };
         let folder = self.folder.map(|folder| folder.join(name)).unwrap_or_default();
@@ -258,7 +285,8 @@ impl<'a> Rehearsal<'a> {
             }
         }
         let mut notes = Vec::new();
-        let running = self.start(plane, self.from, &Writes::default()).await?;
+        let writes = Writes::default();
+        let running = self.start(plane, self.from, &writes).await?;
         self.runs(&running.rest(plane, self.limit).await)?;
         let mut applied = Vec::new();
         for sample in self.old {
@@ -299,7 +327,8 @@ impl<'a> Rehearsal<'a> {
                 why.unwrap_or_default()
             ));
         }
-        Ok(Before { snapshot: plane.snapshot().await?, rest, applied, notes, empty })
+        let rights = rights(plane, &writes);
+        Ok(Before { snapshot: plane.snapshot().await?, rest, applied, notes, empty, rights })
     }
 
     /// The definitions of a version, as they would be without being brought to the plane.
@@ -376,7 +405,7 @@ impl<'a> Rehearsal<'a> {
                     new.extend(tried_anew(plane, sample, strict).await);
                 }
             }
-            Variant::Back | Variant::Same => {}
+            Variant::RolesLeftOld | Variant::Back | Variant::Same => {}
         }
         (again, anew, new)
     }
@@ -415,6 +444,15 @@ impl<'a> Rehearsal<'a> {
             .map(|(key, _)| key)
             .collect())
     }
+}
+
+/// The rights that an operator has used: its programs, and the charts and scripts whose writes these are.
+fn rights(plane: &Plane, writes: &Writes) -> Rights {
+    let mut all = writes.take_rights();
+    if let Some((_, of_programs)) = plane.stage() {
+        all.extend(of_programs.take_rights());
+    }
+    all
 }
 
 /// What stays by Kubernetes' own rules or by Helm's.

@@ -6,6 +6,7 @@ mod gone;
 mod objects;
 mod observed;
 mod rest;
+mod rights;
 mod stored;
 mod template;
 mod words;
@@ -17,6 +18,7 @@ use objects::differences;
 pub use observed::Tally;
 pub(super) use observed::{Defined, Observed, Tried};
 use opdev_object::diff::Change;
+pub(super) use rights::RightsSeen;
 use std::collections::BTreeSet;
 pub(super) use words::named;
 
@@ -32,10 +34,14 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     match observed.variant {
         // Until it was put back, all else followed from the new version.
         Variant::Back => found.extend(gone::stays(observed)),
+        Variant::RolesLeftOld => return rights::left_old(observed),
         Variant::Plain | Variant::CrdLeftOld | Variant::Same => {
             found.extend(gone::findings(observed));
             found.extend(template::findings(observed));
         }
+    }
+    if observed.variant == Variant::Plain {
+        found.extend(rights::own(observed));
     }
     found
 }

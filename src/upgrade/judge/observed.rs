@@ -1,5 +1,6 @@
 //! All that was seen of a variant, and what is counted of it.
 
+use super::rights::RightsSeen;
 use crate::calls::Write;
 use crate::conversion::{Lossy, Way};
 use crate::running::Rest;
@@ -57,6 +58,8 @@ pub(crate) struct Observed {
     pub(crate) lossy: BTreeMap<Way, Lossy>,
     /// Objects that are left once all custom resources are deleted.
     pub(crate) left: BTreeSet<ObjectKey>,
+    /// The rights that both versions used, and their roles.
+    pub(crate) rights: RightsSeen,
 }
 
 impl Observed {

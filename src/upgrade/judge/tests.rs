@@ -26,6 +26,7 @@ fn observed(before: Vec<Value>, after: Vec<Value>) -> Observed {
         new: Vec::new(),
         lossy: BTreeMap::new(),
         left: BTreeSet::new(),
+        rights: RightsSeen::default(),
     }
 }
 

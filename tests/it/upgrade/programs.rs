@@ -142,6 +142,45 @@ fn a_program_that_does_not_run_is_told_with_its_last_words() {
     assert!(told(&output).contains("v1.1.0: python3 operator.py"), "{}", told(&output));
 }
 
+/// Rules of the operator; `more` are further resources of the core group that it may read.
+fn role(more: &str) -> String {
+    let rule = |groups: &str, resources: &str, verbs: &str| {
+        format!("- {{apiGroups: [{groups}], resources: [{resources}], verbs: [{verbs}]}}\n")
+    };
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: manager-role}}\nrules:\n{}{}{}",
+        rule("x.io", "fields, fields/status", "list, patch"),
+        rule("apps", "deployments", "\"*\""),
+        rule("\"\"", more, "list")
+    )
+}
+
+#[test]
+fn rights_that_the_new_program_uses_are_held_against_both_roles() {
+    let Some(project) = program() else { return };
+    project.write(&[("config/rbac/role.yaml", &role("nodes"))]);
+    project.release("v1.1.0");
+    let asks = "while True:\n    call(\"GET\", \"/api/v1/secrets\")";
+    project.edit("operator.py", "while True:", asks);
+    let (report, code) = project.report(&["--trust", "--only", "plain,roles-left-old"]);
+    assert_eq!(findings(&report), ["error rights-missing secrets [list] plain"], "{report:#}");
+    assert!(
+        report["findings"][0]["fix"].as_str().unwrap().contains("groups=core,resources=secrets,verbs=list")
+    );
+    assert_eq!(code, 1);
+    project.write(&[("config/rbac/role.yaml", &role("nodes, secrets"))]);
+    let (report, code) = project.report(&["--trust", "--only", "roles-left-old"]);
+    assert_eq!(findings(&report), ["hint rights-missing secrets [list] roles-left-old"], "{report:#}");
+    assert_eq!(code, 0);
+    // A right that the old version did without comes from elsewhere.
+    project.release("v1.2.0");
+    project.write(&[("config/rbac/role.yaml", &role("nodes"))]);
+    project.release("v1.3.0");
+    project.edit("operator.py", "time.sleep(0.1)", "time.sleep(0.05)");
+    let (report, code) = project.report(&["--trust", "--only", "plain,roles-left-old"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
+}
+
 fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     match stat {

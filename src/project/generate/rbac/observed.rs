@@ -87,6 +87,23 @@ impl Rights {
         }
     }
 
+    /// Adds a call that belongs to no controller; `created` if the API server made the object.
+    pub fn add_call(&mut self, verb: &str, path: &str, created: bool) {
+        let Some(resource) = resource_of(path) else { return };
+        let verbs: &[&str] = if verb == "patch" && created { &["patch", "create"] } else { &[verb] };
+        self.used.entry(resource).or_default().verbs.extend(verbs.iter().map(|verb| (*verb).to_owned()));
+    }
+
+    /// Adds what another one has.
+    pub fn extend(&mut self, other: Rights) {
+        for (resource, used) in other.used {
+            let known = self.used.entry(resource).or_default();
+            known.verbs.extend(used.verbs);
+            known.controllers.extend(used.controllers);
+        }
+        self.reconciles += other.reconciles;
+    }
+
     fn note(&mut self, resource: Resource, verbs: &[&str], controller: &str) {
         let used = self.used.entry(resource).or_default();
         used.verbs.extend(verbs.iter().map(|verb| (*verb).to_owned()));

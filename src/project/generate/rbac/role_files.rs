@@ -122,6 +122,12 @@ impl RoleFiles {
         });
     }
 
+    /// The roles that the files have; none where they would still be made.
+    pub fn roles(&self) -> Vec<Value> {
+        let written = self.of_kind(&["Role", "ClusterRole"]).filter(|_| self.generated.is_none());
+        written.map(|found| found.object.clone()).collect()
+    }
+
     fn of_kind<'a>(&'a self, kinds: &'a [&str]) -> impl Iterator<Item = &'a Found> {
         self.found.iter().filter(move |found| kinds.iter().any(|kind| found.object["kind"] == *kind))
     }
