@@ -1,6 +1,6 @@
-//! Rights of the new version: those that it uses and its own roles do not give, and those that the roles of the old
-//! version do not give yet. A rehearsal enforces no roles, for a program that may not list waits without a word;
-//! its calls are held against the rules instead.
+//! Rights of the new version: those that it uses and its own roles do not give, and those that the roles of
+//! the old version do not give yet. A rehearsal enforces no roles, for a program that may not list waits
+//! without a word; its calls are held against the rules instead.
 
 use super::Observed;
 use crate::finding::{Class, Finding, Level};
@@ -21,8 +21,8 @@ pub(crate) struct RightsSeen {
 }
 
 impl RightsSeen {
-    /// The rights that the new version used and these roles do not give. What the old version did without the right
-    /// comes from elsewhere.
+    /// The rights that the new version used and these roles do not give. What the old version did without the
+    /// right comes from elsewhere.
     fn missing(&self, roles: &[Value]) -> Vec<Difference> {
         if roles.is_empty() {
             return Vec::new();
