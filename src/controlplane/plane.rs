@@ -123,6 +123,7 @@ impl ControlPlane {
         let tasks = TaskTracker::new();
         let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let mut chosen = config.controllers.make(&settings);
+        chosen.push(controllers::of_the_api_server());
         if config.controllers != Controllers::None {
             chosen.push(controllers::token_secrets(authority.certificate(), tokens.clone()));
         }

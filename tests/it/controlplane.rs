@@ -4,6 +4,7 @@
 mod client;
 #[allow(clippy::needless_pass_by_value)]
 mod conversion;
+mod conversion_ends;
 mod door;
 mod envtest;
 mod helm;
@@ -21,6 +22,7 @@ mod stuck;
 mod tools;
 mod transport;
 mod versions;
+mod webhook_endings;
 pub(crate) mod webhook_server;
 #[allow(clippy::needless_pass_by_value)]
 mod webhooks;

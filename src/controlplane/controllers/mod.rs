@@ -9,6 +9,7 @@ mod autoscaler;
 mod conditions;
 mod cronjob;
 mod daemonset;
+mod definitions;
 mod deployment;
 mod disruption;
 mod endpoints;
@@ -130,6 +131,11 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
 /// The one that writes tokens into the Secrets that are there for them.
 pub(crate) fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn Controller> {
     Box::new(token_secrets::TokenSecrets { certificate, tokens })
+}
+
+/// The controller that every API server has in itself, whichever others run.
+pub(crate) fn of_the_api_server() -> Box<dyn Controller> {
+    Box::new(definitions::Definitions)
 }
 
 /// Only what keeps the API itself in order: garbage collection, namespaces and what each of them has.

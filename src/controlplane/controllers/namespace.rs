@@ -75,7 +75,10 @@ impl Controller for Namespaces {
         let Some(namespace) = key.read(view).filter(|_| matches!(write, Write::Delete { .. })) else {
             return Vec::new();
         };
-        let mut status = fields::status(&namespace);
+        // What is going already waits for its finalizers; the rest is what this is about.
+        let mut going = content(view, &key.name);
+        going.retain(|(_, object)| deleting(object));
+        let mut status = status(&namespace, &going, now);
         let message = format!("Failed to delete all resource types, 1 remaining: {}", refusal.message);
         let (kind, reason) = ("NamespaceDeletionContentFailure", "ContentDeletionFailed");
         conditions::set(&mut status, NewCondition { kind, status: "True", reason, message: &message }, now);
@@ -143,8 +146,13 @@ fn status(namespace: &Value, content: &[(String, Arc<Value>)], now: Timestamp) -
         format!("{dotted} has {number} resource instances")
     };
     let said: Vec<_> = remaining.iter().map(|(resource, number)| instances(resource, number)).collect();
-    let message = format!("Some resources are remaining: {}", said.join(", "));
-    say("NamespaceContentRemaining", "True", "SomeResourcesRemain", &message);
+    if said.is_empty() {
+        let message = "All content successfully removed";
+        say("NamespaceContentRemaining", "False", "ContentRemoved", message);
+    } else {
+        let message = format!("Some resources are remaining: {}", said.join(", "));
+        say("NamespaceContentRemaining", "True", "SomeResourcesRemain", &message);
+    }
     if finalizers.is_empty() {
         let message = "All content-preserving finalizers finished";
         say("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message);

@@ -10,6 +10,7 @@ mod read;
 mod respond;
 mod reviews;
 mod select;
+mod status_text;
 mod strict;
 mod watch;
 mod write;

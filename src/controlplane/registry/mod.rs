@@ -19,6 +19,7 @@ mod defaults;
 mod definitions;
 mod delete;
 mod evict;
+mod families;
 pub(crate) mod fields;
 mod gotype;
 mod kinds;
