@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1";
+pub(super) const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1";
 
 /// The RBAC markers of some packages.
 pub(crate) fn rbac(roots: &[Arc<Package>], profile: &Profile) -> Vec<RbacMarker> {
