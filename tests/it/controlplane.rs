@@ -7,6 +7,7 @@ mod conversion;
 mod conversion_ends;
 mod door;
 mod envtest;
+mod exec;
 mod helm;
 mod kubectl;
 mod persistence;

@@ -9,7 +9,6 @@ mod autoscaler;
 mod conditions;
 mod cronjob;
 mod daemonset;
-mod definitions;
 mod deployment;
 mod disruption;
 mod endpoints;
@@ -135,7 +134,7 @@ pub(crate) fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn
 
 /// The controller that every API server has in itself, whichever others run.
 pub(crate) fn of_the_api_server() -> Box<dyn Controller> {
-    Box::new(definitions::Definitions)
+    Box::new(namespace::Definitions)
 }
 
 /// Only what keeps the API itself in order: garbage collection, namespaces and what each of them has.

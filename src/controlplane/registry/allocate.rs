@@ -1,7 +1,8 @@
 //! Cluster IPs and node ports of services. What is taken is read off the stored services, under one lock.
 
+use super::Registry;
 use super::defaults::{each, put};
-use super::{Registry, families};
+use super::kinds;
 use crate::attributes::{Attributes, ServiceField};
 use crate::error::{Cause, Status};
 use serde_json::{Value, json};
@@ -213,7 +214,7 @@ pub(super) fn from_registry(
 
 /// Refuses families that the cluster lacks, and a new service without a name to note its address under.
 pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
-    families::check(&mut service.clone(), None)?;
+    kinds::families::check(&mut service.clone(), None)?;
     let named = !service["metadata"]["name"].as_str().unwrap_or_default().is_empty();
     if dry_run || named || !needs_address(service) {
         return Ok(());

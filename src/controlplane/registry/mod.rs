@@ -19,7 +19,6 @@ mod defaults;
 mod definitions;
 mod delete;
 mod evict;
-mod families;
 pub(crate) mod fields;
 mod gotype;
 mod kinds;

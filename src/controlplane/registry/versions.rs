@@ -113,7 +113,7 @@ impl Registry {
     /// a form that was kept does not say that it still answers.
     ///
     /// # Errors
-    /// What a conversion webhook could not do.
+    /// The failure of a conversion webhook.
     pub(super) fn convertible(&self, resource: &Resource, items: &[Arc<Stored>]) -> Result<(), Status> {
         if !resource.converts() {
             return Ok(());

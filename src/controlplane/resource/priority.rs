@@ -1,4 +1,4 @@
-//! Which version of a group comes first.
+//! The order of a group's versions: the first one is preferred.
 
 use std::cmp::{Ordering, Reverse};
 

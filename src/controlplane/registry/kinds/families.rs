@@ -1,8 +1,8 @@
 //! Addresses and families that a service asks for, held to each other and to the cluster, which has IPv4 only.
 //! In the real server's order: what contradicts itself first, then what the cluster lacks. Allocates nothing.
 
-use super::defaults::put;
 use crate::error::{Cause, Status};
+use crate::registry::defaults::put;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ const FAMILIES: &str = "spec.ipFamilies";
 /// second go.
 ///
 /// # Errors
-/// What it asks for contradicts itself, or the cluster does not have it.
-pub(super) fn check(service: &mut Value, current: Option<&Value>) -> Result<(), Status> {
+/// It asks for things that contradict each other, or that the cluster does not have.
+pub(in crate::registry) fn check(service: &mut Value, current: Option<&Value>) -> Result<(), Status> {
     if service["spec"]["type"] == "ExternalName" {
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn is_v6(address: &Value) -> bool {
     text(address).parse::<IpAddr>().is_ok_and(|address| address.is_ipv6())
 }
 
-/// What the fields say of each other.
+/// Errors of the fields beside each other.
 fn related(spec: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (first, addresses) = (text(&spec["clusterIP"]), items(&spec["clusterIPs"]));

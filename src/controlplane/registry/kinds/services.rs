@@ -1,12 +1,13 @@
 //! Services and how their pods are found: Endpoints and EndpointSlices.
 
+use super::families;
 use crate::attributes::{END, Indexed, Indexing, Unread, partial};
 use crate::quota::{Evaluator, ONE, items, text};
+use crate::registry::allocate;
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::{Allocation, Selectable, Strategy};
 use crate::registry::validate::networking;
 use crate::registry::warnings;
-use crate::registry::{allocate, families};
 use crate::resource::{MetadataChecks, ResourceRules, names};
 use crate::table::{Printer, network};
 use serde::{Deserialize, Serialize};

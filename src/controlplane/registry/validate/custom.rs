@@ -1,4 +1,4 @@
-//! What is asked of a custom resource beside its schema: the fields of its scale, and the words for a status,
+//! Rules of a custom resource beside its schema: the fields of its scale, and the words for a status,
 //! which the real server looks at by itself.
 
 use super::{go_type, go_value};
@@ -7,7 +7,7 @@ use crate::registry::part::Part;
 use crate::resource::ScalePaths;
 use serde_json::{Value, json};
 
-/// What is wrong with the fields of the scale. A write of the status does not look at those of the spec.
+/// Errors of the fields of the scale. A write of the status does not look at those of the spec.
 pub(super) fn scale(object: &Value, paths: &ScalePaths, part: Part, causes: &mut Vec<Cause>) {
     if part != Part::Status {
         causes.extend(replicas(object, &paths.spec_replicas));
@@ -19,7 +19,7 @@ pub(super) fn scale(object: &Value, paths: &ScalePaths, part: Part, causes: &mut
     }
 }
 
-/// What is wrong with a number of replicas.
+/// The error of a number of replicas.
 fn replicas(object: &Value, path: &str) -> Option<Cause> {
     let number = match value_at(object, path, "int64", Value::is_i64) {
         Ok(found) => found?.as_i64()?,
