@@ -1,6 +1,6 @@
 //! A TLS stream that ends as one in Go does: where the other side closes the connection without the alert
-//! `close_notify`, that is the end of the data and no error. Servers that answer over HTTP/1.0 do so, Python's
-//! `http.server` among them. A body whose length was announced is still known to be cut off.
+//! `close_notify`, that is the end of the data and no error. Servers that answer over HTTP/1.0 do so,
+//! Python's `http.server` among them. A body whose length was announced is still known to be cut off.
 
 use std::io;
 use std::pin::Pin;

@@ -266,8 +266,8 @@ fn not_helpful(all: usize) -> String {
     )
 }
 
-/// Returns true if a pod names a claim of devices that is not there. Like the real one, the scheduler does not
-/// look at such a pod, and says nothing.
+/// Returns true if a pod names a claim of devices that is not there. Like the real one, the scheduler does
+/// not look at such a pod, and says nothing.
 fn lacks_device_claim(view: &dyn View, pod: &Value) -> bool {
     list(pod, "/spec/resourceClaims").iter().any(|claim| {
         let name = text(claim, "/resourceClaimName");

@@ -118,7 +118,7 @@ impl Call<'_> {
             "reason": "Simulated", "message": message, "type": "Normal", "count": 1,
             "source": {"component": "kubelet", "host": node}, "reportingComponent": "kubelet",
             "reportingInstance": node, "firstTimestamp": now, "lastTimestamp": now});
-        let kubelet = User::authenticated(&format!("system:node:{node}"), ["system:nodes"]);
+        let kubelet = User::authenticated(format!("system:node:{node}"), ["system:nodes"]);
         // One that is there already has said it.
         let create = Write::Create { resource: "events".to_owned(), object: event };
         if let Err(status) = registry.write(&kubelet, "kubelet", &create)

@@ -1,5 +1,5 @@
-//! The streams of a simulated `exec`, over WebSocket as kubectl and most libraries ask for them, and over SPDY
-//! as client-go's older executor does. Never decides what is answered: `handlers` does.
+//! The streams of a simulated `exec`, over WebSocket as kubectl and most libraries ask for them, and over
+//! SPDY as client-go's older executor does. Never decides what is answered: `handlers` does.
 
 use super::observed::{Answered, widened};
 use super::{spdy, websocket};

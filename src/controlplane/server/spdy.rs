@@ -126,7 +126,8 @@ async fn data(writer: &mut (impl AsyncWrite + Unpin), stream: u32, payload: &[u8
     writer.write_all(&[&stream.to_be_bytes()[..], &head, payload].concat()).await
 }
 
-/// A compressed text of no headers: the number 0 in a block that is not compressed, and the mark that flushes.
+/// A compressed text of no headers: the number 0 in a block that is not compressed, and the mark that
+/// flushes.
 fn no_headers(first: bool) -> Vec<u8> {
     let head: &[u8] = if first { &[0x78, 0x01] } else { &[] };
     [head, &[0, 4, 0, 0xfb, 0xff, 0, 0, 0, 0], &[0, 0, 0, 0xff, 0xff]].concat()

@@ -1,4 +1,5 @@
-//! Addresses and families that a service asks for, held to each other and to the cluster, which has IPv4 only.
+//! Addresses and families that a service asks for, held to each other and to the cluster, which has IPv4
+//! only.
 //! In the real server's order: what contradicts itself first, then what the cluster lacks. Allocates nothing.
 
 use crate::error::{Cause, Status};
@@ -159,7 +160,7 @@ fn released(spec: &mut Value, old: &Value, causes: &mut Vec<Cause>) {
 mod tests {
     use super::*;
 
-    fn refused(spec: Value) -> String {
+    fn refused(spec: &Value) -> String {
         let mut service = json!({"metadata": {"name": "a"}, "spec": spec});
         check(&mut service, None).err().map(|status| status.message).unwrap_or_default()
     }
@@ -210,7 +211,7 @@ mod tests {
             ),
         ];
         for (spec, expected) in cases {
-            assert_eq!(refused(spec.clone()), expected, "{spec}");
+            assert_eq!(refused(&spec), expected, "{spec}");
         }
     }
 
