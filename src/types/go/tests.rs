@@ -531,7 +531,8 @@ fn a_kind_may_embed_its_metadata_through_a_dot_import() {
     let made = |import: &str, qualifier: &str, more: &str| {
         let text = format!(
             "// +groupName=a.example.com\npackage v1\n\nimport {import} \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n\
-             // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {{\n\t{qualifier}TypeMeta `json:\",inline\"`\n\t\
+             // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {{\n\t\
+             {qualifier}TypeMeta `json:\",inline\"`\n\t\
              {qualifier}ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec B `json:\"spec\"`\n}}\n\n\
              // B is its spec.\ntype B struct {{\n\t// C is a field.\n\tC string `json:\"c\"`\n}}\n{more}"
         );
