@@ -83,8 +83,9 @@ pub(super) struct CiArgs {
     /// collection, namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = super::serve::Which::All)]
     controllers: super::serve::Which,
-    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print, for every command or, with
-    /// part of it in front as `redis-cli ping=PONG`, for those that contain it (may be repeated)
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Others are refused
     #[arg(long, value_name = "[COMMAND=]ANSWER", conflicts_with = "context")]
     exec: Vec<ExecAnswer>,
     #[command(flatten)]

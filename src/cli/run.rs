@@ -51,9 +51,9 @@ pub(super) struct RunArgs {
     /// where their ServiceAccount is not there; only with the embedded control plane
     #[arg(long)]
     strict_pods: bool,
-    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print, for every command or, with
-    /// part of it in front as `redis-cli ping=PONG`, for those that contain it (may be repeated); only with
-    /// the embedded control plane
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Only with the embedded control plane
     #[arg(long, value_name = "[COMMAND=]ANSWER")]
     exec: Vec<ExecAnswer>,
     #[command(flatten)]

@@ -37,9 +37,9 @@ pub struct ServeArgs {
     /// FailedMount), instead of running without them; one whose ServiceAccount is not there is refused
     #[arg(long)]
     strict_pods: bool,
-    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print, for every command or, with
-    /// part of it in front as `redis-cli ping=PONG`, for those that contain it (may be repeated). Without it
-    /// an `exec` is refused
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Without it an `exec` is refused
     #[arg(long, value_name = "[COMMAND=]ANSWER")]
     exec: Vec<ExecAnswer>,
     #[command(flatten)]
