@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_ci::{CiInput, KeptPlane, NoScenario, Pick, Shard};
 use opdev_cluster::Choice;
 use opdev_cluster::owner::Owner;
-use opdev_controlplane::Webhooks;
+use opdev_controlplane::{ExecAnswer, Webhooks};
 use opdev_event::shell;
 use opdev_event::words::visible;
 use opdev_os::private_folder::{make_folders, write_named};
@@ -83,6 +83,11 @@ pub(super) struct CiArgs {
     /// collection, namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = super::serve::Which::All)]
     controllers: super::serve::Which,
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Others are refused
+    #[arg(long, value_name = "[COMMAND=]ANSWER", conflicts_with = "context")]
+    exec: Vec<ExecAnswer>,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more. Without a name it is
@@ -376,6 +381,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
             namespace: project.settings.namespace.clone(),
             service_account: args.as_serviceaccount,
             controllers: args.controllers.into(),
+            exec: args.exec,
             webhooks,
             webhook_certificates: args.webhooks.folder(),
             owner: Owner::of_user(),

@@ -30,7 +30,7 @@ use opdev_requests::chart_dependencies;
 use opdev_state::{Limits, State};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_controlplane::{Controllers, Webhooks};
+use opdev_controlplane::{Controllers, ExecAnswer, Webhooks};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
@@ -51,6 +51,11 @@ pub(super) struct RunArgs {
     /// where their ServiceAccount is not there; only with the embedded control plane
     #[arg(long)]
     strict_pods: bool,
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Only with the embedded control plane
+    #[arg(long, value_name = "[COMMAND=]ANSWER")]
+    exec: Vec<ExecAnswer>,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the
@@ -396,6 +401,7 @@ fn input(
             service_account: args.as_serviceaccount,
             webhooks,
             strict_pods: args.strict_pods || project.settings.strict_pods,
+            exec: args.exec,
             webhook_certificates: args.webhooks.folder(),
             controllers: Controllers::default(),
             rbac: false,

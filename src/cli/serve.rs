@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use opdev_cluster::data_folder::DataFolder;
 use opdev_cluster::owner::Owner;
 use opdev_cluster::{Certificates, RENEWED};
-use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
+use opdev_controlplane::{Config, ControlPlane, Controllers, ExecAnswer, Listen, gaps};
 use opdev_event::shell;
 use opdev_os::lock::Lock;
 use opdev_os::private_folder::PrivateFolder;
@@ -37,6 +37,11 @@ pub struct ServeArgs {
     /// FailedMount), instead of running without them; one whose ServiceAccount is not there is refused
     #[arg(long)]
     strict_pods: bool,
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Without it an `exec` is refused
+    #[arg(long, value_name = "[COMMAND=]ANSWER")]
+    exec: Vec<ExecAnswer>,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
     /// Keep objects, keys and the address in this folder, so that they are there at the next start and the kubeconfig
@@ -116,6 +121,7 @@ async fn served(args: &ServeArgs) -> Result<()> {
     config.controllers = args.controllers.into();
     config.rbac = args.rbac;
     config.strict_pods = args.strict_pods;
+    config.exec.clone_from(&args.exec);
     args.webhooks.apply(&mut config.webhooks);
     let data = args.data_dir.as_deref().map(|folder| {
         let folder = PrivateFolder::named(&std::path::absolute(folder)?)?;

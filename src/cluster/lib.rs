@@ -38,7 +38,7 @@ pub use monitor::ConnectionMonitor;
 use opdev_client::ApiError;
 use opdev_client::read_only::ReadOnly;
 use opdev_controlplane::{
-    Config, ControlPlane, Controllers, Listen, Listening, Reach, Upstream, User, Webhooks,
+    Config, ControlPlane, Controllers, ExecAnswer, Listen, Listening, Reach, Upstream, User, Webhooks,
 };
 use opdev_event::{Cluster, Protection};
 use opdev_os::lock::Lock;
@@ -90,6 +90,8 @@ pub struct Choice {
     /// Decides which other machines the embedded control plane may call as webhooks; without one it calls
     /// none.
     pub reach: Option<Reach>,
+    /// Answers of an `exec` in simulated pods of the embedded control plane.
+    pub exec: Vec<ExecAnswer>,
     /// True if simulated pods wait for what they name.
     pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
@@ -222,6 +224,7 @@ impl Connection {
         config.webhooks = choice.webhooks.clone();
         config.webhooks.reach = Some(choice.reach.clone().unwrap_or_else(Reach::nowhere));
         config.strict_pods = choice.strict_pods;
+        config.exec.clone_from(&choice.exec);
         // The operator beside it asks for whole objects seldom, and memory is what this process has least of.
         config.kept_trees = Some(1024 * 1024);
         let plane = ControlPlane::start_with(config).await;

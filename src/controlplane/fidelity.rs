@@ -19,7 +19,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
 const GAPS: [Gap; 20] = [
     gap(
         "containers",
-        "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
+        "pods are simulated: no image is pulled, nothing runs, there are no logs or port-forward, and no exec but the answers of --exec, which an Event, Simulated, tells on the pod",
     ),
     gap(
         "pods",

@@ -74,6 +74,7 @@ mod watchdog;
 
 pub use admission::{OutsideCall, Reach, Webhooks};
 pub use body::Body;
+pub use contract::exec::{ExecAnswer, NoExecAnswer};
 pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
 pub use identity::User;

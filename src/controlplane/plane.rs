@@ -3,6 +3,7 @@
 
 use crate::admission::Webhooks;
 use crate::blocking;
+use crate::contract::exec::ExecAnswer;
 use crate::controllers::runner::Rest;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
@@ -44,6 +45,8 @@ pub struct Config {
     /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons, and are
     /// refused where their ServiceAccount is not there.
     pub strict_pods: bool,
+    /// Answers of an `exec` in simulated pods; it is refused where nothing is said.
+    pub exec: Vec<ExecAnswer>,
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
     /// Objects that were written or asked for last are kept as trees, up to so many bytes of their JSON; 6
@@ -118,11 +121,13 @@ impl ControlPlane {
             Registry::boot_on(store, clock, config.rbac).map_err(|status| Error(Box::new(status)))?;
         let mut webhooks = config.webhooks;
         webhooks.authority = authority.certificate().into();
-        let registry = Arc::new(registry.with_webhooks(webhooks).with_strict_pods(config.strict_pods));
+        let registry = registry.with_webhooks(webhooks).with_strict_pods(config.strict_pods);
+        let registry = Arc::new(registry.with_exec_answers(config.exec));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let mut chosen = config.controllers.make(&settings);
+        chosen.push(controllers::of_the_api_server());
         if config.controllers != Controllers::None {
             chosen.push(controllers::token_secrets(authority.certificate(), tokens.clone()));
         }

@@ -127,7 +127,7 @@ fn the_drawing_is_cargos_graph() {
 #[test]
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
-        ("src/controlplane", 45_600),
+        ("src/controlplane", 46_300),
         ("src/object", 15_600),
         ("src/helm", 8_400),
         ("src/helm/template", 13_200),

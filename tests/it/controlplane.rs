@@ -4,8 +4,10 @@
 mod client;
 #[allow(clippy::needless_pass_by_value)]
 mod conversion;
+mod conversion_ends;
 mod door;
 mod envtest;
+mod exec;
 mod helm;
 mod kubectl;
 mod persistence;
@@ -21,6 +23,7 @@ mod stuck;
 mod tools;
 mod transport;
 mod versions;
+mod webhook_endings;
 pub(crate) mod webhook_server;
 #[allow(clippy::needless_pass_by_value)]
 mod webhooks;

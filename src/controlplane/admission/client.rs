@@ -1,6 +1,7 @@
 //! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call.
 //! Errors have the texts of the real server. Never reads what it sends.
 
+use super::closed_stream::ClosedStream;
 use super::resolver::{CallFailure, Endpoint, Resolved};
 use super::tls::{self, TlsError};
 use crate::blocking::MayWait;
@@ -197,8 +198,9 @@ impl WebhookClient {
             name.map_err(|_| ExchangeError::Way(format!("invalid server name {:?}", place.server_name)))?;
         let stream = TlsConnector::from(config).connect(name, stream).await;
         let stream = stream.map_err(|error| ExchangeError::Way(tls::words(&error, &place.server_name)))?;
-        let (sender, connection) =
-            handshake(TokioIo::new(stream)).await.map_err(|error| ExchangeError::Way(error.to_string()))?;
+        let (sender, connection) = handshake(TokioIo::new(ClosedStream(stream)))
+            .await
+            .map_err(|error| ExchangeError::Way(error.to_string()))?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to a webhook ended");
@@ -233,7 +235,10 @@ impl WebhookClient {
         let kind = kind.unwrap_or_default().to_owned();
         let body = Limited::new(response.into_body(), LARGEST).collect().await;
         let text = body.map_err(|error| {
-            ExchangeError::Way(format!("unexpected error when reading response body: {error}"))
+            // An announced length that is not reached has Go's words for it.
+            let cut = is_cut_off(&*error);
+            let why = if cut { "unexpected EOF".to_owned() } else { error.to_string() };
+            ExchangeError::Way(format!("unexpected error when reading response body: {why}"))
         })?;
         self.keep(door, sender);
         let text = text.to_bytes();
@@ -258,6 +263,16 @@ impl WebhookClient {
             kept.push(sender);
         }
     }
+}
+
+/// Returns true if a body ended before its announced length.
+fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
+    let found = error.downcast_ref::<hyper::Error>();
+    found.is_some_and(hyper::Error::is_incomplete_message)
+        || error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|found| found.kind() == std::io::ErrorKind::UnexpectedEof)
+        || error.source().is_some_and(is_cut_off)
 }
 
 /// A failed connection in the words of the real server.

@@ -6,7 +6,7 @@
 //! - `review`: the AdmissionReview that is sent, and the answer that comes back.
 //! - `dispatch`: the order of the calls.
 //! - `reach`: whether another machine may be called.
-//! - `resolver` and `client`: the address of a webhook, and the HTTP call.
+//! - `resolver`, `client` and `closed_stream`: the address of a webhook, and the HTTP call.
 //! - `policies`: admission policies, which are evaluated here and need no call.
 //! - `convert`: conversion webhooks of custom resources.
 //!
@@ -15,6 +15,7 @@
 
 mod attributes;
 mod client;
+mod closed_stream;
 mod convert;
 mod dispatch;
 mod error;

@@ -2,6 +2,7 @@
 //! a list of writes. Never carries a write out and never names a single controller. Read `view` (what a
 //! controller sees) and `write` (what it asks for) first.
 
+pub mod exec;
 #[cfg(test)]
 pub(crate) mod lists;
 pub mod view;

@@ -92,6 +92,11 @@ pub enum Write {
         /// Name of the namespace.
         name: String,
     },
+    /// Delete the custom resources of a definition that is going.
+    ClearDefinition {
+        /// Name of the definition.
+        name: String,
+    },
     /// Record an Event. Skipped when the write before it in the same list failed.
     Record(Note),
 }

@@ -132,6 +132,11 @@ pub(crate) fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn
     Box::new(token_secrets::TokenSecrets { certificate, tokens })
 }
 
+/// The controller that every API server has in itself, whichever others run.
+pub(crate) fn of_the_api_server() -> Box<dyn Controller> {
+    Box::new(namespace::Definitions)
+}
+
 /// Only what keeps the API itself in order: garbage collection, namespaces and what each of them has.
 pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
     vec![

@@ -1,5 +1,5 @@
 //! Ends namespaces: deletes everything in them, pods first, then whatever kind it is of, and lets them go.
-//! Never guesses kinds; it asks what is served.
+//! Never guesses kinds; it asks what is served. `Definitions` is the same for definitions that are going.
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, list, uid, with_status};
@@ -75,7 +75,10 @@ impl Controller for Namespaces {
         let Some(namespace) = key.read(view).filter(|_| matches!(write, Write::Delete { .. })) else {
             return Vec::new();
         };
-        let mut status = fields::status(&namespace);
+        // Objects that are going already wait for their finalizers; this is about the rest.
+        let mut going = content(view, &key.name);
+        going.retain(|(_, object)| deleting(object));
+        let mut status = status(&namespace, &going, now);
         let message = format!("Failed to delete all resource types, 1 remaining: {}", refusal.message);
         let (kind, reason) = ("NamespaceDeletionContentFailure", "ContentDeletionFailed");
         conditions::set(&mut status, NewCondition { kind, status: "True", reason, message: &message }, now);
@@ -84,6 +87,41 @@ impl Controller for Namespaces {
         }
         vec![Write::UpdateStatus { resource: RESOURCE.into(), object: with_status(&namespace, status) }]
     }
+}
+
+/// Tries again to delete the custom resources of a definition that is going, where a conversion failed. The
+/// first attempt is the registry's own.
+pub(crate) struct Definitions;
+
+const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
+
+impl Controller for Definitions {
+    fn name(&self) -> &'static str {
+        "crd-finalizer"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor { user: "system:apiserver", field_manager: "kube-apiserver" }
+    }
+
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        if change.resource == DEFINITIONS { change.key().into_iter().collect() } else { Vec::new() }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
+        let Some(definition) = key.read(view).filter(|definition| stuck(definition)) else {
+            return Sync::done();
+        };
+        let name = fields::name(&definition).to_owned();
+        Sync { writes: vec![Write::ClearDefinition { name }], ..Sync::default() }
+    }
+}
+
+/// Returns true if the deletion of a definition's custom resources has failed.
+fn stuck(definition: &Value) -> bool {
+    let status = fields::status(definition);
+    let said = conditions::find(&status, "Terminating");
+    deleting(definition) && said.is_some_and(|said| said["reason"] == "InstanceDeletionFailed")
 }
 
 /// Everything in a namespace, each with its resource; an object served by two groups comes once.
@@ -143,8 +181,13 @@ fn status(namespace: &Value, content: &[(String, Arc<Value>)], now: Timestamp) -
         format!("{dotted} has {number} resource instances")
     };
     let said: Vec<_> = remaining.iter().map(|(resource, number)| instances(resource, number)).collect();
-    let message = format!("Some resources are remaining: {}", said.join(", "));
-    say("NamespaceContentRemaining", "True", "SomeResourcesRemain", &message);
+    if said.is_empty() {
+        let message = "All content successfully removed";
+        say("NamespaceContentRemaining", "False", "ContentRemoved", message);
+    } else {
+        let message = format!("Some resources are remaining: {}", said.join(", "));
+        say("NamespaceContentRemaining", "True", "SomeResourcesRemain", &message);
+    }
     if finalizers.is_empty() {
         let message = "All content-preserving finalizers finished";
         say("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message);

@@ -20,6 +20,7 @@ use std::time::Duration;
 pub(crate) struct Scheduler;
 
 const NAME: &str = "default-scheduler";
+const DEVICE_CLAIMS: &str = "resource.k8s.io/resourceclaims";
 /// After this a pod that waits for others is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -43,7 +44,7 @@ impl Controller for Scheduler {
                 Some(pod) if !pod.pod_finished() => Vec::new(),
                 _ => all_waiting(),
             },
-            "nodes" | "persistentvolumeclaims" => all_waiting(),
+            "nodes" | "persistentvolumeclaims" | DEVICE_CLAIMS => all_waiting(),
             _ => Vec::new(),
         }
     }
@@ -55,6 +56,7 @@ impl Controller for Scheduler {
             || !text(&pod, "/spec/nodeName").is_empty()
             || !(named.is_empty() || named == NAME)
             || !list(&pod, "/spec/schedulingGates").is_empty()
+            || lacks_device_claim(view, &pod)
         {
             return Sync::done();
         }
@@ -262,6 +264,15 @@ fn not_helpful(all: usize) -> String {
     format!(
         "no new claims to deallocate, preemption: 0/{all} nodes are available: {all} Preemption is not helpful for scheduling."
     )
+}
+
+/// Returns true if a pod names a claim of devices that is not there. Like the real one, the scheduler does
+/// not look at such a pod, and says nothing.
+fn lacks_device_claim(view: &dyn View, pod: &Value) -> bool {
+    list(pod, "/spec/resourceClaims").iter().any(|claim| {
+        let name = text(claim, "/resourceClaimName");
+        !name.is_empty() && view.get(DEVICE_CLAIMS, meta::namespace(pod), name).is_none()
+    })
 }
 
 fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), UnusableClaim> {

@@ -300,6 +300,7 @@ impl Memory {
                 put(&mut namespace, "/spec/finalizers", json!([]));
                 Ok(self.store(&key, namespace))
             }
+            Write::ClearDefinition { name } => Err(refusal(500, "InternalError", name.clone())),
             Write::Record(note) => Err(refusal(500, "InternalError", note.message.clone())),
         }
     }

@@ -2,6 +2,7 @@
 //! discovery, OpenAPI or health paths. Read `path` and `respond` first, then one verb.
 
 mod body;
+pub(crate) mod exec;
 mod kind;
 mod options;
 mod patch;
@@ -10,6 +11,7 @@ mod read;
 mod respond;
 mod reviews;
 mod select;
+mod status_text;
 mod strict;
 mod watch;
 mod write;
@@ -321,6 +323,9 @@ fn subresource(method: &Method, name: &str, call: &Call<'_>) -> Answer {
             (Some(part), "patch") => call.patch(part),
             _ => {
                 call.asked_connect(name)?;
+                if let Some(answer) = (name == "exec").then(|| call.exec()).flatten() {
+                    return answer;
+                }
                 Err(no_containers(&call.key(), &path))
             }
         },

@@ -1,6 +1,7 @@
 //! Objects, lists and errors as responses, in the form and encoding that was agreed on.
 //! Never decides what is answered.
 
+use super::status_text;
 use crate::body::{self, Body, InParts, full};
 use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
@@ -306,7 +307,10 @@ pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Resp
             let value: Value = serde_json::from_slice(text).unwrap_or_default();
             match encoding {
                 Encoding::Yaml => opdev_object::yaml::to_string(&value).into(),
-                Encoding::Json | Encoding::PrettyJson | Encoding::Protobuf => format!("{value:#}\n").into(),
+                Encoding::Json | Encoding::PrettyJson | Encoding::Protobuf => {
+                    let status = status_text::text(&value, true);
+                    status.map_or_else(|| format!("{value:#}\n"), |text| text + "\n").into()
+                }
             }
         }
     };
@@ -324,7 +328,8 @@ pub(crate) fn document(code: StatusCode, value: &Value, encoding: Encoding) -> R
             Err(why) => unencodable(value["kind"].as_str().unwrap_or_default(), &why),
         };
     }
-    encoded(code, value.to_string().as_bytes(), encoding)
+    let text = status_text::text(value, false).unwrap_or_else(|| value.to_string());
+    encoded(code, text.as_bytes(), encoding)
 }
 
 /// A failure as a response.

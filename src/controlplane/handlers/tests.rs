@@ -28,6 +28,7 @@ impl Tables for UpstreamDefault {
 mod binary;
 mod changes;
 mod clients;
+mod defaults;
 mod definitions;
 mod disk;
 mod evictions;

@@ -169,7 +169,9 @@ impl Registry {
 
     /// Returns true if a write of a resource may have to wait for a webhook.
     pub(crate) fn may_wait_for(&self, resource: &Resource) -> bool {
-        self.admission.may_concern(&resource.plural)
+        // The end of a definition reads its custom resources.
+        let converts = resource.plural == "customresourcedefinitions" && self.catalog.served().converts;
+        converts || self.admission.may_concern(&resource.plural)
     }
 
     /// Returns true if webhooks or policies are asked about a write: never about policies.

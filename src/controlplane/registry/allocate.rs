@@ -2,6 +2,7 @@
 
 use super::Registry;
 use super::defaults::{each, put};
+use super::kinds;
 use crate::attributes::{Attributes, ServiceField};
 use crate::error::{Cause, Status};
 use serde_json::{Value, json};
@@ -80,8 +81,12 @@ fn service(service: &mut Value, current: Option<&Value>, mut taken: Allocated) -
     }
     if spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
         // Without a selector nobody knows which families the addresses will be of.
-        put(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
         put(spec, "ipFamilyPolicy", "RequireDualStack");
+        put(spec, "ipFamilies", json!(["IPv4"]));
+        let (both, first) = (spec["ipFamilyPolicy"] != "SingleStack", spec["ipFamilies"][0].clone());
+        if let Some(families) = spec["ipFamilies"].as_array_mut().filter(|list| both && list.len() == 1) {
+            families.push(Value::from(if first == "IPv4" { "IPv6" } else { "IPv4" }));
+        }
     }
     if let Err(cause) = address(spec, &mut taken) {
         return Err(invalid(service, vec![cause]));
@@ -209,12 +214,11 @@ pub(super) fn from_registry(
 
 /// Refuses families that the cluster lacks, and a new service without a name to note its address under.
 pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
-    families(service)?;
+    kinds::families::check(&mut service.clone(), None)?;
     let named = !service["metadata"]["name"].as_str().unwrap_or_default().is_empty();
     if dry_run || named || !needs_address(service) {
         return Ok(());
     }
-    readable(service)?;
     Err(nameless())
 }
 
@@ -222,36 +226,6 @@ pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
 fn needs_address(service: &Value) -> bool {
     let spec = &service["spec"];
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
-}
-
-/// Refuses families that the cluster lacks. Only a service without a selector may ask for two.
-pub(super) fn families(service: &Value) -> Result<(), Status> {
-    let spec = &service["spec"];
-    let open =
-        spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
-    if open || spec["type"] == "ExternalName" {
-        return Ok(());
-    }
-    readable(service)?;
-    let mut causes = Vec::new();
-    if spec["ipFamilyPolicy"] == "RequireDualStack" {
-        let detail = "this cluster is not configured for dual-stack services";
-        causes.push(Cause::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
-    }
-    for (i, family) in spec["ipFamilies"].as_array().into_iter().flatten().enumerate() {
-        if family == "IPv6" {
-            let detail = "not configured on this cluster";
-            causes.push(Cause::invalid(format!("spec.ipFamilies[{i}]"), family, detail));
-        }
-    }
-    if causes.is_empty() { Ok(()) } else { Err(invalid(service, causes)) }
-}
-
-/// Refuses the address of a service that is none.
-fn readable(service: &Value) -> Result<(), Status> {
-    let asked = service["spec"]["clusterIP"].as_str().filter(|text| !["", "None"].contains(text));
-    let wrong = asked.and_then(|text| parsed(text).err());
-    wrong.map_or(Ok(()), |cause| Err(invalid(service, vec![cause])))
 }
 
 /// What the real server says of a service that has no name: it cannot note whose address it is.

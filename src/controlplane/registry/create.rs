@@ -263,7 +263,7 @@ impl Registry {
 
     fn validate_create(&self, resource: &Resource, object: &mut Value, blocked: bool) -> Vec<Cause> {
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object, None, blocked);
+            return validate::by_schema((resource, Part::Main), object, None, blocked);
         }
         let mut causes = validate::create(resource, object);
         (strategy_of(resource).validate_in_registry)(self, object, None, &mut causes);

@@ -26,9 +26,9 @@ impl Registry {
             let Some(current) = self.store.get(&resource.table, key) else {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
-            if resource.converts() && !options.as_kept {
+            if !options.as_kept {
                 // An object that cannot be read at the requested version cannot be deleted either.
-                self.one_at(resource, &current)?;
+                self.convertible(resource, std::slice::from_ref(&current))?;
             }
             preconditions(resource, key, options, &current)?;
             if let Some(admit) = strategy_of(resource).admit_delete {

@@ -88,9 +88,9 @@ impl Registry {
             let left = status["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
             status["disruptionsAllowed"] = Value::from(left);
             defaults::sub(status, "disruptedPods")[pod] = Value::from(now.as_str());
-            let conditions = status["conditions"].as_array_mut().into_iter().flatten();
-            for condition in
-                conditions.filter(|c| left == 0 && c["type"] == "DisruptionAllowed" && c["status"] != "False")
+            // A budget of which no controller has said anything has no conditions.
+            for condition in defaults::each(status, "conditions")
+                .filter(|c| left == 0 && c["type"] == "DisruptionAllowed" && c["status"] != "False")
             {
                 condition["status"] = Value::from("False");
                 condition["reason"] = Value::from("InsufficientPods");

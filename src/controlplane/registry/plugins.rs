@@ -9,6 +9,7 @@ use super::strategy::{Write, strategy_of};
 use crate::authorization::Attributes;
 use crate::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
 use crate::contract::View as _;
+use crate::contract::exec::ExecAnswer;
 use crate::error::Status;
 use crate::resource::{Resource, metadata, quantity};
 use crate::storage::{Key, Stored};
@@ -33,6 +34,17 @@ fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, V
 }
 
 impl Registry {
+    /// A registry in which an `exec` in a simulated pod has answers.
+    pub(crate) fn with_exec_answers(mut self, answers: Vec<ExecAnswer>) -> Self {
+        self.exec_answers = answers;
+        self
+    }
+
+    /// Answers of an `exec` in simulated pods.
+    pub(crate) fn exec_answers(&self) -> &[ExecAnswer] {
+        &self.exec_answers
+    }
+
     /// Plugins that decide whether pods need the ServiceAccount that they name.
     pub(crate) fn with_strict_pods(mut self, strict: bool) -> Self {
         self.strict_pods = strict;

@@ -5,6 +5,7 @@ use super::scale::read;
 use super::strategy::strategy_of;
 use crate::admission::Admission;
 use crate::attributes::{Attributes, Lookup};
+use crate::contract::exec::ExecAnswer;
 use crate::contract::{self, ResourceInfo, View};
 use crate::resource::Resource;
 use crate::storage::{Key, Store, Stored};
@@ -26,6 +27,7 @@ pub struct Registry {
     pub(super) rbac: bool,
     /// Pods are refused whose ServiceAccount is not there.
     pub(super) strict_pods: bool,
+    pub(super) exec_answers: Vec<ExecAnswer>,
     pub(super) admission: Admission,
 }
 
@@ -47,6 +49,7 @@ impl Registry {
             quotas,
             rbac: false,
             strict_pods: false,
+            exec_answers: Vec::new(),
             admission,
         }
     }

@@ -186,7 +186,8 @@ impl Registry {
     ) -> Result<Vec<Cause>, Status> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
-            return Ok(validate::by_schema(resource, object, Some(current), validate::blocks(before)));
+            let blocked = validate::blocks(before);
+            return Ok(validate::by_schema((resource, part), object, Some(current), blocked));
         }
         if !matches!(part, Part::Main | Part::Scale) {
             return Ok(amid);

@@ -4,7 +4,7 @@
 use super::{Registry, convert, definitions};
 use crate::admission::renamed;
 use crate::error::Status;
-use crate::resource::{Conversion, Custom, Resource};
+use crate::resource::{Conversion, Custom, Resource, compare_versions};
 use crate::storage::{Key, Stored};
 use opdev_object::apply::{VersionError, Versions, compact};
 use opdev_object::schema::{self, SchemaRef};
@@ -107,6 +107,38 @@ impl Registry {
         }
         let mut found = self.at(resource, vec![stored.clone()])?;
         Ok(found.pop().unwrap_or_else(|| stored.clone()))
+    }
+
+    /// Refuses objects that cannot be converted to the resource's version. The webhook is asked each time:
+    /// a form that was kept does not say that it still answers.
+    ///
+    /// # Errors
+    /// The failure of a conversion webhook.
+    pub(super) fn convertible(&self, resource: &Resource, items: &[Arc<Stored>]) -> Result<(), Status> {
+        if !resource.converts() {
+            return Ok(());
+        }
+        let other = items.iter().filter(|item| !resource.is_version_of(item));
+        let other: Vec<Arc<Value>> = other.map(|item| item.glance()).collect();
+        let other: Vec<&Value> = other.iter().map(AsRef::as_ref).collect();
+        if other.is_empty() {
+            return Ok(());
+        }
+        self.turned(resource, &other, resource.api_version()).map(|_| ())
+    }
+
+    /// The version of a custom resource that clients prefer: the real controllers delete at it.
+    pub(super) fn preferred(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        let Some(custom) = resource.custom.as_ref().filter(|_| resource.converts()) else {
+            return resource.clone();
+        };
+        let served = self.catalog.served();
+        let own = served
+            .resources()
+            .iter()
+            .filter(|other| other.custom.as_ref().is_some_and(|other| other.definition == custom.definition));
+        let first = own.max_by(|a, b| compare_versions(&a.version, &b.version));
+        first.cloned().unwrap_or_else(|| resource.clone())
     }
 
     /// An object as it is kept.

@@ -42,7 +42,7 @@ impl Registry {
                 })
             }
             Write::Delete { resource, namespace, name, uid, propagation, grace } => {
-                let resource = self.resource(resource)?;
+                let resource = self.preferred(&self.resource(resource)?);
                 let key = key(&resource, namespace.as_deref(), name);
                 let options = DeleteOptions {
                     uid: uid.clone(),
@@ -82,6 +82,10 @@ impl Registry {
                     }
                     Ok(object)
                 })
+            }
+            Write::ClearDefinition { name } => {
+                self.clear_definition(name)?;
+                return Ok(Arc::default());
             }
             Write::Record(note) => {
                 return Err(Status::internal(&format!(

@@ -3,10 +3,12 @@
 
 pub(crate) mod metadata;
 pub(crate) mod names;
+mod priority;
 pub(crate) mod quantity;
 mod rules;
 mod webhook;
 
+pub(crate) use priority::compare_versions;
 pub use rules::ResourceRules;
 pub(crate) use rules::{MetadataChecks, MetadataOrder};
 pub(crate) use webhook::{ClientConfig, Conversion, Target, is_kubectls};

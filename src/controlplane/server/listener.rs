@@ -3,6 +3,7 @@
 
 use super::certificates::{Authority, Failure};
 use super::client_certificates::{CertificateUser, ClientAuthorities};
+use super::exec::{self, Streams};
 use super::front::Front;
 use super::kubeconfig::{context_name, kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
@@ -356,6 +357,7 @@ impl SocketService for ApiService {
         let _under_way = connection.request_started();
         let Some(visitor) = self.client(certified, request.headers()) else { return Ok(unauthorized()) };
         let switch = Switch::wanted(&mut request);
+        let streams = Streams::wanted(&mut request);
         let response = match visitor {
             Visitor::User(user) => {
                 if !user.is_anonymous() {
@@ -371,7 +373,7 @@ impl SocketService for ApiService {
                 observed::answer(answer, &client, request).await?
             }
         };
-        Ok(websocket::made(switch, response, &self.stop))
+        Ok(exec::made(streams, websocket::made(switch, response, &self.stop), &self.stop))
     }
 }
 

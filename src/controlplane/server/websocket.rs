@@ -36,13 +36,13 @@ const LONGEST_CONTROL: u64 = 125;
 
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
-const TEXT: u8 = 1;
-const BINARY: u8 = 2;
-const CLOSE: u8 = 8;
+pub(super) const TEXT: u8 = 1;
+pub(super) const BINARY: u8 = 2;
+pub(super) const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-const NORMAL: u16 = 1000;
+pub(super) const NORMAL: u16 = 1000;
 const PROTOCOL_ERROR: u16 = 1002;
 const TOO_BIG: u16 = 1009;
 
@@ -107,7 +107,7 @@ impl Switch {
 }
 
 /// Finds a request for a WebSocket by its headers, as the real server does.
-fn asks_for_websocket(headers: &HeaderMap) -> bool {
+pub(super) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     let text =
         |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
     text(UPGRADE).eq_ignore_ascii_case("websocket")
@@ -160,7 +160,7 @@ where
     let headers = answer.headers_mut();
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    let accepted = STANDARD.encode(Sha1::digest(format!("{}{ADDED}", switch.key)));
+    let accepted = accept_key(&switch.key);
     for (name, text) in
         [(SEC_WEBSOCKET_ACCEPT, Some(&accepted)), (SEC_WEBSOCKET_PROTOCOL, switch.protocols.first())]
     {
@@ -177,6 +177,11 @@ where
     };
     tokio::spawn(stop.clone().run_until_cancelled_owned(work));
     super::observed::widened(answer)
+}
+
+/// The answer to a client's key, by which it sees that it was read.
+pub(super) fn accept_key(key: &str) -> String {
+    STANDARD.encode(Sha1::digest(format!("{key}{ADDED}")))
 }
 
 async fn serve<B>(upgrade: OnUpgrade, events: B, content_type: &str) -> Result<(), Broken>
@@ -227,7 +232,7 @@ where
 }
 
 /// Sends one message in one frame. What a server sends is not masked.
-async fn send(writer: &mut (impl AsyncWrite + Unpin), code: u8, payload: &[u8]) -> io::Result<()> {
+pub(super) async fn send(writer: &mut (impl AsyncWrite + Unpin), code: u8, payload: &[u8]) -> io::Result<()> {
     let mut frame = Vec::with_capacity(payload.len() + 10);
     frame.push(FIN | code);
     match (u8::try_from(payload.len()), u16::try_from(payload.len())) {
@@ -248,7 +253,10 @@ async fn send(writer: &mut (impl AsyncWrite + Unpin), code: u8, payload: &[u8]) 
 
 /// Reads until the client leaves, and says with which code the server does. Only pings count: a client has
 /// nothing to say in a watch.
-async fn read(mut reader: impl AsyncRead + Unpin, pings: mpsc::Sender<Vec<u8>>) -> io::Result<u16> {
+pub(super) async fn read(
+    mut reader: impl AsyncRead + Unpin,
+    pings: mpsc::Sender<Vec<u8>>,
+) -> io::Result<u16> {
     loop {
         let mut head = [0; 2];
         reader.read_exact(&mut head).await?;

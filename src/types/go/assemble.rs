@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1";
+pub(super) const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1";
 
 /// The RBAC markers of some packages.
 pub(crate) fn rbac(roots: &[Arc<Package>], profile: &Profile) -> Vec<RbacMarker> {
@@ -116,10 +116,18 @@ impl Builder<'_> {
         let TypeKind::Struct(fields) = &decl.ty.kind else { return false };
         let (mut type_meta, mut object_meta) = (false, false);
         for field in fields.iter().filter(|field| field.names.is_empty()) {
-            let TypeKind::Qualified(qualifier, name) = &field.ty.kind else { continue };
-            if !matches!(&**name, "TypeMeta" | "ObjectMeta")
-                || names::qualifier(&mut self.loader, package, file, qualifier).as_deref() != Some(META)
-            {
+            let (name, from) = match &field.ty.kind {
+                TypeKind::Qualified(qualifier, name) => {
+                    (name, names::qualifier(&mut self.loader, package, file, qualifier))
+                }
+                // Imported with a dot, unless the package has one of its own.
+                TypeKind::Ident(name) if package.find(name).is_none() => {
+                    let mut dotted = file.imports.iter().filter(|import| import.name.as_deref() == Some("."));
+                    (name, dotted.find(|import| &*import.path == META).map(|import| import.path.clone()))
+                }
+                _ => continue,
+            };
+            if !matches!(&**name, "TypeMeta" | "ObjectMeta") || from.as_deref() != Some(META) {
                 continue;
             }
             type_meta |= &**name == "TypeMeta";

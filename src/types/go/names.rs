@@ -1,6 +1,7 @@
 //! The meaning of a name in a Go file: a type of the package, of an imported or dot-imported one, or of the
 //! language; what lies under a named type; and which types write their own JSON. Makes no schemas.
 
+use super::assemble::META;
 use super::build::Builder;
 use super::known;
 use super::package::{Package, TypeId};
@@ -110,7 +111,9 @@ impl Builder<'_> {
                 Ok(_) => {}
                 Err(_) => {
                     let id = TypeId { package: import.path.clone(), name: name.clone() };
-                    if known::schema(&id.package, &id.name, false).is_some() {
+                    let of_kinds =
+                        &*id.package == META && matches!(&**name, "TypeMeta" | "ObjectMeta" | "ListMeta");
+                    if of_kinds || known::schema(&id.package, &id.name, false).is_some() {
                         return Named::Elsewhere(id);
                     }
                 }

@@ -525,3 +525,24 @@ fn code_beside_a_type_never_costs_its_crd() {
         assert_eq!(made.crds[0].object, clean.crds[0].object, "{code}");
     }
 }
+
+#[test]
+fn a_kind_may_embed_its_metadata_through_a_dot_import() {
+    let made = |import: &str, qualifier: &str, more: &str| {
+        let text = format!(
+            "// +groupName=a.example.com\npackage v1\n\nimport {import} \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n\
+             // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {{\n\t\
+             {qualifier}TypeMeta `json:\",inline\"`\n\t\
+             {qualifier}ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec B `json:\"spec\"`\n}}\n\n\
+             // B is its spec.\ntype B struct {{\n\t// C is a field.\n\tC string `json:\"c\"`\n}}\n{more}"
+        );
+        let files = Memory::of(&[("go.mod", "module example.com/a\n"), ("api/v1/types.go", &text)]);
+        Generator::new().generate(&files, &["./...".to_owned()], &Options::default())
+    };
+    let (dotted, qualified) = (made(".", "", ""), made("metav1", "metav1.", ""));
+    assert_eq!((dotted.crds.len(), qualified.crds.len()), (1, 1));
+    assert_eq!(dotted.crds[0].object, qualified.crds[0].object);
+    // A package's own types come first.
+    let own = "\ntype TypeMeta struct{}\n\ntype ObjectMeta struct{}\n";
+    assert!(made(".", "", own).crds.is_empty());
+}

@@ -202,19 +202,44 @@ impl Makefile {
     fn reference(&self, out: &mut Expansion, inner: &str, depth: usize) {
         let (function, argument) = inner.split_once([' ', '\t']).unwrap_or((inner, ""));
         match function {
-            "shell" => out.text.push_str(&self.shell(argument.trim())),
-            "CURDIR" | "PWD" => out.text.push(ROOT),
-            "abspath" | "realpath" => {
-                let mut path = Expansion { text: String::new(), references: out.references };
-                self.expand_into(&mut path, argument.trim(), depth + 1);
-                out.references = path.references;
-                if !path.text.starts_with([ROOT, '/']) {
-                    out.text.push(ROOT);
-                    out.text.push('/');
+            "shell" => match argument.trim().strip_prefix("dirname ") {
+                Some(path) => {
+                    let path = self.argument(out, path, depth);
+                    let folder = path.trim().rsplit_once('/').map_or(".", |(folder, _)| folder);
+                    out.text.push_str(folder);
                 }
-                out.text.push_str(&path.text);
+                None => out.text.push_str(&self.shell(argument.trim())),
+            },
+            "CURDIR" | "PWD" => out.text.push(ROOT),
+            // The Makefile that is read stands in the project's folder.
+            "MAKEFILE_LIST" => out.text.push_str("Makefile"),
+            "abspath" | "realpath" => {
+                let paths = self.argument(out, argument, depth);
+                out.text.push_str(&each_word(&paths, |path| match path.strip_prefix([ROOT, '/']) {
+                    Some(_) => without_dots(path),
+                    None => without_dots(&format!("{ROOT}/{path}")),
+                }));
             }
-            "strip" | "firstword" => self.expand_into(out, argument.trim(), depth + 1),
+            "dir" => {
+                let paths = self.argument(out, argument, depth);
+                out.text.push_str(&each_word(&paths, |path| {
+                    path.rsplit_once('/').map_or_else(|| "./".to_owned(), |(folder, _)| format!("{folder}/"))
+                }));
+            }
+            // The name of the project's folder is in no text.
+            "notdir" => {
+                let paths = self.argument(out, argument, depth);
+                out.text.push_str(&each_word(&paths, |path| {
+                    path.rsplit('/').next().unwrap_or_default().replace(ROOT, "")
+                }));
+            }
+            "firstword" | "lastword" => {
+                let words = self.argument(out, argument, depth);
+                let mut words = words.split_whitespace();
+                let word = if function == "firstword" { words.next() } else { words.next_back() };
+                out.text.push_str(word.unwrap_or_default());
+            }
+            "strip" => self.expand_into(out, argument.trim(), depth + 1),
             _ if argument.is_empty() => {
                 let before = out.text.len();
                 if let Some(variable) = self.variables.get(function) {
@@ -232,6 +257,14 @@ impl Makefile {
         }
     }
 
+    /// The argument of a function with its variables put in.
+    fn argument(&self, out: &mut Expansion, argument: &str, depth: usize) -> String {
+        let mut found = Expansion { text: String::new(), references: out.references };
+        self.expand_into(&mut found, argument.trim(), depth + 1);
+        out.references = found.references;
+        found.text
+    }
+
     /// The few commands whose output the text itself tells.
     fn shell(&self, command: &str) -> String {
         let is_date = command.starts_with("date") && command.contains("%Y") && !command.contains("%m");
@@ -245,6 +278,11 @@ impl Makefile {
             String::new()
         }
     }
+}
+
+/// A list of words, each of them changed.
+fn each_word(words: &str, change: impl Fn(&str) -> String) -> String {
+    words.split_whitespace().map(change).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns true if a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`,

@@ -211,6 +211,23 @@ fn whole_paths_below_the_project() {
     assert_eq!(second.crd_output, Output::Folder("../crds".to_owned()));
 }
 
+/// The ways in which Makefiles find their own folder.
+#[test]
+fn paths_from_functions_of_make() {
+    for root in [
+        "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))",
+        "$(dir $(realpath $(firstword $(MAKEFILE_LIST))))",
+        "$(shell dirname $(realpath $(lastword $(MAKEFILE_LIST))))/",
+        "$(abspath ./hack/..)/",
+    ] {
+        let found = read(&format!(
+            "ROOT := {root}\nmanifests:\n\tcontroller-gen crd paths=./$(notdir x/api)/... output:crd:dir=$(ROOT)deploy/crds\n"
+        ));
+        assert_eq!(only(&found).paths, ["./api/..."], "{root}");
+        assert_eq!(only(&found).crd_output, Output::Folder("./deploy/crds".to_owned()), "{root}");
+    }
+}
+
 #[test]
 fn a_makefile_with_roles_alone_gets_no_crds_on_top() {
     let found = read("manifests:\n\tcontroller-gen rbac:roleName=mine paths=./...\n");

@@ -17,6 +17,15 @@ pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a field that Go keeps as a plain value, where its zero value means that nobody has set it. A field
+/// without `omitempty` is there with it before defaults come.
+pub(crate) fn put_over_zero(object: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(slot) = object.get_mut(field).filter(|slot| **slot == "" || **slot == 0) {
+        *slot = Value::Null;
+    }
+    put(object, field, value);
+}
+
 /// An object field for changing, made where it is missing.
 pub(crate) fn sub<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     put(object, field, Map::new());

@@ -205,6 +205,10 @@ fn volume(volume: &mut Value) {
             }
         }
     }
+    if let Some(image) = volume.get_mut("image").filter(|image| image.is_object()) {
+        let always = pulls_always(image["reference"].as_str().unwrap_or_default());
+        put(image, "pullPolicy", if always { "Always" } else { "IfNotPresent" });
+    }
     if let Some(path) = volume.get_mut("hostPath").filter(|path| path.is_object()) {
         put(path, "type", "");
     }

@@ -1,14 +1,14 @@
 //! CustomResourceDefinitions: what is refused, which names are accepted, what they serve, how they go.
 //! Custom resources themselves go through the same create, update and delete as everything else.
-//! Read `check` for what is refused and `serve` for what becomes of a definition.
+//! Read `check` for what is refused, `serve` for what becomes of a definition and `clear` for its end.
 
 mod check;
+mod clear;
 mod serve;
 
 pub(crate) use check::{validate, validate_update};
 pub(super) use serve::unserved;
 
-use super::context::Context;
 use super::{DeleteOptions, Registry, defaults};
 use crate::error::Status;
 use crate::resource::{Resource, metadata};
@@ -164,7 +164,8 @@ impl Registry {
         self.definition_announced(object);
         self.register_group(object["spec"]["group"].as_str().unwrap_or_default());
         if object["metadata"].get("deletionTimestamp").is_some() && holds_resources(object) {
-            self.clear_definition(name);
+            // Where that fails the definition says why, and a controller tries again.
+            let _ = self.clear_definition(name);
         }
     }
 
@@ -201,49 +202,6 @@ impl Registry {
                 }
             }
         }
-    }
-
-    /// Says that the custom resources of a definition are being deleted.
-    fn begin_clearing(&self, name: &str) {
-        let key = Key::new("", name);
-        let text = "CustomResource deletion is in progress";
-        while let Some(current) = self.store.get(ID, &key) {
-            let mut object = Value::clone(&current.value());
-            set_condition(&mut object, "Terminating", "True", "InstanceDeletionInProgress", text, self.now());
-            if object == *current.value()
-                || self.store.put(ID, &key, Expected::Revision(current.revision), object).is_ok()
-            {
-                return;
-            }
-        }
-    }
-
-    /// Deletes the custom resources of a definition that is going.
-    fn clear_definition(&self, name: &str) {
-        self.begin_clearing(name);
-        let served = self.catalog.served();
-        let resource = served
-            .resources()
-            .iter()
-            .find(|r| r.custom.as_ref().is_some_and(|c| c.definition == name) && r.is_stored_version())
-            .or_else(|| {
-                served.resources().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.definition == name))
-            });
-        if let Some(resource) = resource {
-            let mut ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
-            // Nobody has asked for each of them.
-            ctx.skip_admission = true;
-            for object in self.store.list(&resource.table, None).items {
-                let options = super::DeleteOptions {
-                    propagation: Some(crate::contract::Propagation::Background),
-                    as_kept: true,
-                    ..Default::default()
-                };
-                // Somebody else may have been faster. The removal of the last object finishes the definition.
-                let _ = self.delete(&mut ctx, resource, object.key(), &options);
-            }
-        }
-        self.finish_definition(name);
     }
 
     /// Lets a definition go whose resources are gone.

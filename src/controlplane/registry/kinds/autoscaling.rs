@@ -66,6 +66,18 @@ fn autoscaler(version: &str, object: &mut Value) {
         spec["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
             "target": {"type": "Utilization", "averageUtilization": 80}}}]);
     }
+    if version == "v2"
+        && let Some(behavior) = spec.get_mut("behavior").filter(|behavior| behavior.is_object())
+    {
+        let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+        let up = sub(behavior, "scaleUp");
+        put(up, "stabilizationWindowSeconds", 0);
+        put(up, "selectPolicy", "Max");
+        put(up, "policies", json!([policy("Pods", 4), policy("Percent", 100)]));
+        let down = sub(behavior, "scaleDown");
+        put(down, "selectPolicy", "Max");
+        put(down, "policies", json!([policy("Percent", 100)]));
+    }
 }
 
 fn is_cpu_utilization(metric: &Value) -> bool {

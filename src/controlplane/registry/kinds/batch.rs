@@ -1,7 +1,7 @@
 //! Jobs and CronJobs.
 
 use crate::attributes::Indexing;
-use crate::registry::defaults::{each, pod, put, sub};
+use crate::registry::defaults::{each, pod, put, put_over_zero, sub};
 use crate::registry::strategy::{Pods, Selectable, Strategy};
 use crate::registry::validate::batch;
 use crate::registry::warnings;
@@ -65,13 +65,17 @@ fn job(object: &mut Value) {
     let backoff = if spec["backoffLimitPerIndex"].is_null() { 6 } else { i64::from(i32::MAX) };
     put(spec, "backoffLimit", backoff);
     put(spec, "manualSelector", false);
-    if let Some(policy) = spec.get_mut("podFailurePolicy").filter(|policy| policy.is_object()) {
-        for pattern in each(policy, "rules").flat_map(|rule| each(rule, "onPodConditions")) {
-            put(pattern, "status", "True");
-        }
-    }
+    failure_policy(spec);
     let replacement = if spec["podFailurePolicy"].is_null() { "TerminatingOrFailed" } else { "Failed" };
     put(spec, "podReplacementPolicy", replacement);
+}
+
+fn failure_policy(spec: &mut Value) {
+    if let Some(policy) = spec.get_mut("podFailurePolicy").filter(|policy| policy.is_object()) {
+        for pattern in each(policy, "rules").flat_map(|rule| each(rule, "onPodConditions")) {
+            put_over_zero(pattern, "status", "True");
+        }
+    }
 }
 
 fn cron_job(object: &mut Value) {
@@ -82,6 +86,7 @@ fn cron_job(object: &mut Value) {
     put(spec, "failedJobsHistoryLimit", 1);
     let job = sub(sub(spec, "jobTemplate"), "spec");
     pod::template_of(job);
+    failure_policy(job);
 }
 
 /// The labels and selector that tie a job to its pods, unless the user manages them.

@@ -4,7 +4,7 @@ use crate::error::Status;
 use crate::limits;
 use crate::quota::Evaluator;
 use crate::registry::api_services;
-use crate::registry::defaults::{put, sub};
+use crate::registry::defaults::{put, put_over_zero, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{Post, Selectable, Strategy};
 use crate::registry::validate::unchanging;
@@ -97,6 +97,7 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "flowcontrol.apiserver.k8s.io/flowschemas",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
+        set_defaults: |_, object| put_over_zero(sub(object, "spec"), "matchingPrecedence", 1000),
         ..Strategy::COMMON
     },
     Strategy {
@@ -159,6 +160,10 @@ fn node(object: &mut Value) {
 }
 
 fn priority_level(object: &mut Value) {
+    if let Some(exempt) = object["spec"].get_mut("exempt").filter(|exempt| exempt.is_object()) {
+        put(exempt, "nominalConcurrencyShares", 0);
+        put(exempt, "lendablePercent", 0);
+    }
     let Some(limited) = object["spec"].get_mut("limited").filter(|limited| limited.is_object()) else {
         return;
     };
@@ -166,8 +171,8 @@ fn priority_level(object: &mut Value) {
     put(limited, "lendablePercent", 0);
     let response = sub(limited, "limitResponse");
     if let Some(queuing) = response.get_mut("queuing").filter(|queuing| queuing.is_object()) {
-        put(queuing, "queues", 64);
-        put(queuing, "handSize", 8);
-        put(queuing, "queueLengthLimit", 50);
+        put_over_zero(queuing, "queues", 64);
+        put_over_zero(queuing, "handSize", 8);
+        put_over_zero(queuing, "queueLengthLimit", 50);
     }
 }

@@ -13,6 +13,7 @@ mod cluster;
 mod config;
 mod definitions;
 mod events;
+pub(super) mod families;
 mod networking;
 mod pods;
 mod rbac;

@@ -29,6 +29,11 @@ pub(super) static ALL: &[Strategy] = &[
         id: "networking.k8s.io/ingressclasses",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::INGRESS_CLASS, network::ingress_class)),
+        set_defaults: |_, object| {
+            if let Some(parameters) = object["spec"].get_mut("parameters").filter(|found| found.is_object()) {
+                put(parameters, "scope", "Cluster");
+            }
+        },
         unchanging: &["spec.controller"],
         ..Strategy::COMMON
     },

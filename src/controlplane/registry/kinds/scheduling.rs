@@ -1,7 +1,7 @@
 //! Where and how pods run: priorities, runtimes, devices; and Leases, by which parts of a cluster find their leader.
 
 use crate::error::Cause;
-use crate::registry::defaults::put;
+use crate::registry::defaults::{each, put, put_over_zero, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::scaling;
@@ -15,6 +15,23 @@ const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 /// The highest value of anybody else's class.
 const HIGHEST: i64 = 1_000_000_000;
+
+/// One device for each request that does not say how many.
+fn device_requests(spec: &mut Value) {
+    let Some(devices) = spec.get_mut("devices").filter(|devices| devices.is_object()) else { return };
+    let one = |request: &mut Value| {
+        put(request, "allocationMode", "ExactCount");
+        if request["allocationMode"] == "ExactCount" {
+            put_over_zero(request, "count", 1);
+        }
+    };
+    for request in each(devices, "requests") {
+        if let Some(exact) = request.get_mut("exactly").filter(|exact| exact.is_object()) {
+            one(exact);
+        }
+        each(request, "firstAvailable").for_each(one);
+    }
+}
 
 /// A taint says since when it has its effect, unless the request does.
 fn set_taint_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
@@ -102,8 +119,18 @@ pub(super) static ALL: &[Strategy] = &[
         },
         ..Strategy::COMMON
     },
-    Strategy { id: "resource.k8s.io/resourceclaims", unchanging: &["spec"], ..Strategy::COMMON },
-    Strategy { id: "resource.k8s.io/resourceclaimtemplates", unchanging: &["spec"], ..Strategy::COMMON },
+    Strategy {
+        id: "resource.k8s.io/resourceclaims",
+        unchanging: &["spec"],
+        set_defaults: |_, object| device_requests(sub(object, "spec")),
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "resource.k8s.io/resourceclaimtemplates",
+        unchanging: &["spec"],
+        set_defaults: |_, object| device_requests(sub(sub(object, "spec"), "spec")),
+        ..Strategy::COMMON
+    },
     Strategy {
         id: "resource.k8s.io/deviceclasses",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },

@@ -1,5 +1,6 @@
 //! Services and how their pods are found: Endpoints and EndpointSlices.
 
+use super::families;
 use crate::attributes::{END, Indexed, Indexing, Unread, partial};
 use crate::quota::{Evaluator, ONE, items, text};
 use crate::registry::allocate;
@@ -36,7 +37,7 @@ pub(super) static ALL: &[Strategy] = &[
             check_new: allocate::check_new,
             keep: |service, current| {
                 allocate::keep(service, current);
-                allocate::families(service)
+                families::check(service, Some(current))
             },
             allocate: allocate::from_registry,
         }),
@@ -105,7 +106,14 @@ fn service(object: &mut Value) {
     }
     if kind == "LoadBalancer" {
         put(spec, "allocateLoadBalancerNodePorts", true);
+        let balancer = object.get_mut("status").and_then(|status| status.get_mut("loadBalancer"));
+        for ingress in balancer.into_iter().flat_map(|balancer| each(balancer, "ingress")) {
+            if ingress["ip"].as_str().is_some_and(|ip| !ip.is_empty()) {
+                put(ingress, "ipMode", "VIP");
+            }
+        }
     }
+    let spec = sub(object, "spec");
     if kind != "ExternalName" {
         put(spec, "internalTrafficPolicy", "Cluster");
     }

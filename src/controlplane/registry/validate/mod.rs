@@ -6,6 +6,7 @@ pub(super) mod batch;
 pub(super) mod certificates;
 mod checks;
 mod container;
+mod custom;
 mod declared;
 mod job_policies;
 pub(super) mod networking;
@@ -22,6 +23,7 @@ pub(crate) use checks::{absent, immutable, items};
 pub(super) use declared::settle;
 pub(crate) use workloads::print_emptied_labels;
 
+use super::part::Part;
 use super::strategy::strategy_of;
 use crate::error::Cause;
 use crate::resource::{MetadataOrder, Resource, names};
@@ -38,7 +40,7 @@ pub(crate) fn blocks(causes: &[Cause]) -> bool {
 /// The error of a custom resource against its schema and rules. It may replace `current`, which is looked at
 /// as it would be read today; `blocked` is whether its metadata leave too little for rules.
 pub(crate) fn by_schema(
-    resource: &Resource,
+    (resource, part): (&Resource, Part),
     object: &Value,
     current: Option<&Value>,
     blocked: bool,
@@ -54,39 +56,13 @@ pub(crate) fn by_schema(
         .into_iter()
         .map(cause)
         .collect();
+    if part == Part::Status {
+        causes.iter_mut().for_each(custom::within_status);
+    }
     if let Some(paths) = resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
-        causes.extend(replicas(object, &paths.spec_replicas));
+        custom::scale(object, paths, part, &mut causes);
     }
     causes
-}
-
-/// What is wrong with the number of replicas at `path`, in the words of Go's accessors where it is none.
-fn replicas(object: &Value, path: &str) -> Option<Cause> {
-    let mut at = object;
-    let mut read = String::new();
-    let unlike = |read: &str, value: &Value, wanted: &str| {
-        let detail = format!(
-            "{read} accessor error: {} is of the type {}, expected {wanted}",
-            go_value(value),
-            go_type(value)
-        );
-        Some(Cause::invalid(path, &Value::from(0), &detail))
-    };
-    for name in path.split('.').filter(|name| !name.is_empty()) {
-        read = format!("{read}.{name}");
-        if at.is_null() {
-            return None;
-        }
-        if !at.is_object() {
-            return unlike(&read, at, "map[string]interface{}");
-        }
-        at = &at[name];
-    }
-    match at.as_i64() {
-        Some(n) if n < 0 => Some(Cause::invalid(path, at, "should be a non-negative integer")),
-        None if !at.is_null() => unlike(&read, at, "int64"),
-        _ => None,
-    }
 }
 
 /// Go's name for the type of a decoded value.
