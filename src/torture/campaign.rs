@@ -27,6 +27,8 @@ const UNDISTURBED: u32 = 3;
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+/// A program is given more time where it ended otherwise: it may have been about to go on.
+const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
 
 /// Runs one scenario.
 pub(super) async fn once(
@@ -162,13 +164,22 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     report.interrupted = input.shutdown.is_cancelled();
     report.took = began.elapsed();
     if report.learned.is_empty() && !report.interrupted {
-        return Err(NoEnvironment(report.problems.join("\n")).into());
+        let mut why = report.problems.join("\n");
+        if why.is_empty() {
+            "the time was over before a scenario was learned".clone_into(&mut why);
+        }
+        return Err(NoEnvironment(why).into());
     }
     tell(&Progress::Done(report.clone()));
     Ok(report)
 }
 
 impl Known {
+    /// How long a program has to be quiet where an alarm is tried again.
+    fn patient(&self) -> Duration {
+        (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
+    }
+
     /// The writes of the first undisturbed run.
     fn writes(&self) -> &[Write] {
         self.runs.first().map(|run| run.writes.as_slice()).unwrap_or_default()
@@ -264,8 +275,8 @@ async fn tried(
             if input.shutdown.is_cancelled() {
                 break;
             }
-            let again =
-                once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
+            let patient = (input.seed, known.patient());
+            let again = once(input, prepared, scenario, Some(disturbance.clone()), patient).await;
             times.1 += 1;
             let same = again.is_ok_and(|ran| {
                 let again = known.learned.judge(

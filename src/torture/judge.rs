@@ -3,11 +3,18 @@
 
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
+use super::restless::RESTLESS;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of every trouble that is an error of reconciles.
 pub(super) const FAIL: &str = "fail again and again";
+
+/// The part of a trouble before words that may differ from run to run.
+fn about(trouble: &str) -> &str {
+    let of = [FAIL, RESTLESS].into_iter().find_map(|words| trouble.split_once(words));
+    of.map_or(trouble, |(about, _)| about)
+}
 
 /// The rest of a run once it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -201,7 +208,9 @@ impl Learned {
     /// Differences that no disturbance is needed for: all undisturbed runs have them.
     pub(super) fn own(&self) -> Vec<Difference> {
         let stuck = self.stuck.iter().map(|step| plain(Rule::Stuck, step));
-        let troubles = self.troubles.iter().map(|trouble| plain(Rule::Trouble, trouble));
+        let mut told = BTreeSet::new();
+        let troubles = self.troubles.iter().filter(|trouble| told.insert(about(trouble)));
+        let troubles = troubles.map(|trouble| plain(Rule::Trouble, trouble));
         stuck.chain(troubles).chain(self.bystander.iter().cloned()).collect()
     }
 
@@ -234,12 +243,9 @@ impl Learned {
         found.extend(
             run.stuck.iter().filter(|step| new(&self.stuck, step)).map(|step| plain(Rule::Stuck, step)),
         );
-        // An object that fails without any disturbance may fail with other words each time.
-        let about = |trouble: &str| trouble.split_once(FAIL).map(|(about, _)| about.to_owned());
-        let fails = |trouble: &String| {
-            about(trouble).is_some_and(|of| self.troubles.iter().any(|one| about(one).as_ref() == Some(&of)))
-        };
-        let troubles = run.troubles.iter().filter(|trouble| new(&self.troubles, trouble) && !fails(trouble));
+        // What fails or goes on without any disturbance may do so with other words each time.
+        let known = |trouble: &str| self.troubles.iter().any(|one| about(one) == about(trouble));
+        let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
         found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));

@@ -4,17 +4,21 @@
 //! and `judge` are pure; `record` looks over the operator's shoulder, `operator` starts and ends it,
 //! `subject` says what it is, `replay` is the file of a finding.
 
+mod acts;
 mod campaign;
 mod field_run;
 mod fields;
 mod judge;
+mod lead;
 mod normal;
 mod operator;
 mod plan;
 mod point;
+mod query;
 mod record;
 mod replay;
 mod report;
+mod restless;
 mod run;
 mod scenario;
 mod shrink;

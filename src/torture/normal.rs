@@ -2,6 +2,7 @@
 //! left out. Pure.
 
 use jiff::Timestamp;
+use super::query::LEADER;
 use opdev_event::mask;
 use opdev_object::meta;
 use serde_json::Value;
@@ -53,7 +54,7 @@ pub(super) fn counts(object: &Value) -> bool {
         | ("apiextensions.k8s.io", "CustomResourceDefinition")
         | ("apiregistration.k8s.io", "APIService") => false,
         ("", "ConfigMap") => {
-            let leader = meta::annotation(object, "control-plane.alpha.kubernetes.io/leader").is_some();
+            let leader = meta::annotation(object, LEADER).is_some();
             !leader && meta::name(object) != Some("kube-root-ca.crt")
         }
         ("", "ServiceAccount") => meta::name(object) != Some("default"),
