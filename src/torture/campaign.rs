@@ -1,6 +1,7 @@
 //! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and
 //! makes findings of those that come again.
 
+use super::attempt::{Attempt, Trial};
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
 use super::judge::{Difference, Learned, Outcome};
@@ -27,6 +28,9 @@ const UNDISTURBED: u32 = 3;
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+/// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is
+/// not quiet.
+const TOLD: Duration = Duration::from_millis(150);
 /// A program is given more time where it ended otherwise: it may have been about to go on.
 const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
 
@@ -112,7 +116,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     let prepared = Arc::new(prepare(input).await?);
     let mut report = Report { notes: prepared.notes.clone(), seed: input.seed, ..Report::default() };
     let mut alarms: Vec<Alarm> = Vec::new();
-    let until = input.time.map(|time| began + time);
+    // A build is no plan.
+    let until = input.time.map(|time| Instant::now() + time);
     let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
     for (sample, scale) in &prepared.samples {
         if input.fields {
@@ -176,7 +181,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
 
 impl Known {
     /// How long a program has to be quiet where an alarm is tried again.
-    fn patient(&self) -> Duration {
+    pub(super) fn patient(&self) -> Duration {
         (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
     }
 
@@ -200,8 +205,12 @@ pub(super) async fn learn(
         let ran = once(input, prepared, scenario, None, (seed, window)).await?;
         runs.push(ran);
         let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
-        window = (gap + gap / 2).clamp(WINDOWS.0, WINDOWS.1);
+        // What is learned is what all else is compared with: it is never judged too early.
+        window = window.max(gap + gap / 2).min(WINDOWS.1);
     }
+    let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
+    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
+    let window = (gap + gap / 2).clamp(least, WINDOWS.1);
     let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
     let learned = Learned::from(&outcomes);
     if learned.is_unsteady() {
@@ -226,24 +235,23 @@ async fn tried(
     let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
     let steps = words(scenario);
     let over = &over;
+    let trial = &Trial { input, prepared, scenario, known, steps: &steps };
     let one = |disturbance: Disturbance| async move {
         if over() {
             return None;
         }
-        let began = Instant::now();
-        let ran =
-            once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
-        Some((disturbance, ran, began.elapsed()))
+        let attempt = trial.attempt(&disturbance).await;
+        Some((disturbance, attempt))
     };
     let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
     while let Some(ended) = runs.next().await {
-        let Some((disturbance, ran, took)) = ended else {
+        let Some((disturbance, attempt)) = ended else {
             report.left_out += 1;
             continue;
         };
         let class = disturbance.class();
-        let ran = match ran {
-            Ok(ran) => ran,
+        let attempt = match attempt {
+            Ok(attempt) => attempt,
             Err(_) if input.shutdown.is_cancelled() => continue,
             Err(error) => {
                 let words = disturbance.words(&scenario.steps);
@@ -254,45 +262,25 @@ async fn tried(
             }
         };
         report.count(class);
-        if !ran.met {
+        if !attempt.ran.met {
             report.unmet += 1;
         }
-        let differences =
-            known.learned.judge(&ran.outcome, class, (&steps, disturbance.effective_from()), &input.ignored);
         tell(&Progress::Tried {
             scenario: scenario.name.clone(),
             class,
             plan: disturbance.words(&scenario.steps),
-            differences: differences.len(),
-            took,
+            differences: attempt.differences.len(),
+            took: attempt.ran.took,
         });
-        if differences.is_empty() || !ran.met {
+        if attempt.is_quiet() {
             continue;
         }
         report.alarms += 1;
-        let mut times = (1, 1);
-        for _ in 0..2 {
-            if input.shutdown.is_cancelled() {
-                break;
-            }
-            let patient = (input.seed, known.patient());
-            let again = once(input, prepared, scenario, Some(disturbance.clone()), patient).await;
-            times.1 += 1;
-            let same = again.is_ok_and(|ran| {
-                let again = known.learned.judge(
-                    &ran.outcome,
-                    class,
-                    (&steps, disturbance.effective_from()),
-                    &input.ignored,
-                );
-                ran.met && differences.iter().any(|one| again.contains(one))
-            });
-            times.0 += u32::from(same);
-        }
-        if times.0 == 1 && times.1 == 3 {
+        if attempt.is_flaky() {
             report.flaky += 1;
             continue;
         }
+        let Attempt { ran, differences, times } = attempt;
         let mut new = Alarm {
             scenario: Arc::clone(scenario),
             code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
@@ -303,7 +291,7 @@ async fn tried(
             times,
         };
         if !alarms.iter().any(|known| known.differences == new.differences) {
-            let plan = (scenario, known.window);
+            let plan = (scenario, known.patient());
             new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         }
         found(input, new, alarms, report, tell)?;
@@ -421,7 +409,7 @@ pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     let class: Class = disturbance.class();
     let how = disturbance.words(&scenario.steps);
     let (steps, from) = (words(&scenario), disturbance.effective_from());
-    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.window)).await?;
+    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.patient())).await?;
     let differences = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);
     let again = differences.iter().any(|one| replay.differences.contains(one));
     Ok(Replayed { how, differences, again, met: ran.met })

@@ -5,6 +5,7 @@
 //! `subject` says what it is, `replay` is the file of a finding.
 
 mod acts;
+mod attempt;
 mod campaign;
 mod field_run;
 mod fields;

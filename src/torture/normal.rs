@@ -221,9 +221,18 @@ fn hidden(value: &Value) -> String {
 fn shown(path: &str, value: &Value) -> String {
     match value {
         Value::String(text) if is_time(text) => ANY.to_owned(),
-        _ if path == ".metadata.deletionTimestamp" => ANY.to_owned(),
+        _ if path == ".metadata.deletionTimestamp" || is_version(path) => ANY.to_owned(),
         value => plain(value),
     }
+}
+
+/// Returns true if the last key of a path names the resourceVersion or the uid of another object, as
+/// annotations of operators do.
+fn is_version(path: &str) -> bool {
+    let key = path.trim_end_matches(']').rsplit(['.', '[', '/', '=']).next().unwrap_or_default();
+    let letters: String = key.chars().filter(char::is_ascii_alphabetic).collect();
+    let letters = letters.to_ascii_lowercase();
+    letters.ends_with("resourceversion") || letters == "uid"
 }
 
 /// Returns true if a text is a time, as Kubernetes or Go writes it.
@@ -295,6 +304,17 @@ mod tests {
         assert!(fields[".data.password"].starts_with(SECRET), "{fields:?}");
         assert!(!format!("{fields:?}").contains("aHVudGVyMg"), "{fields:?}");
         assert_eq!(fields[".metadata.labels.a"], "b");
+    }
+
+    #[test]
+    fn the_version_of_another_object_is_any() {
+        let version = |at: &str| format!(".metadata.annotations{at}");
+        for path in ["[limits-cm-resource-version]", "[example.com/configResourceVersion]", ".resource_version"] {
+            assert_eq!(shown(&version(path), &json!("286")), ANY, "{path}");
+        }
+        for path in [".version", "[example.com/resource-versions]", "[resourceVersion.example.com/image]"] {
+            assert_eq!(shown(&version(path), &json!("286")), "286", "{path}");
+        }
     }
 
     #[test]

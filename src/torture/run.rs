@@ -29,7 +29,7 @@ const WATCH_AGAIN: Duration = Duration::from_secs(15);
 /// For so long a program that was started is at the beginning, and for so long it has to be quiet then.
 const BEGINNING: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
 /// The times of a program that tells of its reconciles: it is not quiet while one is under way.
-const BEGINNING_TOLD: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(500));
+const BEGINNING_TOLD: (Duration, Duration) = (Duration::from_millis(1000), Duration::from_millis(300));
 /// The longest view of the past. An operator that believes it may make a child again and again, and the
 /// garbage collector deletes it each time, as its owner is gone: that is no fault of the operator.
 const LONGEST_PAST: Duration = Duration::from_secs(5);

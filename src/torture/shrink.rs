@@ -69,7 +69,7 @@ async fn comes_again(
     let steps = words(scenario);
     let mut found = None;
     for _ in 0..runs {
-        let ran = once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window));
+        let ran = once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.patient()));
         let ran = ran.await.ok().filter(|ran| ran.met)?;
         let class = disturbance.class();
         let from = disturbance.effective_from();
