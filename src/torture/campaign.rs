@@ -15,7 +15,7 @@ use super::shrink::{Small, code, shrink};
 use super::subject::{Prepared, prepare};
 use super::{NoEnvironment, Progress, TortureInput};
 use anyhow::{Context as _, Result, bail};
-use futures::stream::{self, StreamExt as _};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -199,18 +199,17 @@ pub(super) async fn learn(
     scenario: &Arc<Scenario>,
     (count, mut window): (u32, Duration),
 ) -> Result<Known> {
-    let mut runs: Vec<Ran> = Vec::new();
-    for number in 0..count {
-        let seed = input.seed.wrapping_add(u64::from(number));
-        let ran = once(input, prepared, scenario, None, (seed, window)).await?;
-        runs.push(ran);
-        let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
-        // What is learned is what all else is compared with: it is never judged too early.
-        window = window.max(gap + gap / 2).min(WINDOWS.1);
-    }
+    let one = |number: u32, window| {
+        once(input, prepared, scenario, None, (input.seed.wrapping_add(u64::from(number)), window))
+    };
+    let mut runs = vec![one(0, window).await?];
+    // What is learned is what all else is compared with: it is never judged too early.
+    window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
+    let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
+    runs.extend(others.try_collect::<Vec<Ran>>().await?);
     let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
     let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
-    let window = (gap + gap / 2).clamp(least, WINDOWS.1);
+    let window = (gap * 3 / 2).clamp(least, WINDOWS.1);
     let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
     let learned = Learned::from(&outcomes);
     if learned.is_unsteady() {

@@ -4,6 +4,7 @@
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
 use super::restless::RESTLESS;
+use super::ruled::{Opened, is_told};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) troubles: BTreeSet<String>,
     /// The untouched instance before the first step, and at the end.
     pub(super) bystander: (Snapshot, Snapshot),
+    /// Findings of the rules.
+    pub(super) opened: Opened,
 }
 
 /// How often an object was made and went.
@@ -55,6 +58,8 @@ pub enum Rule {
     Bystander,
     /// The program ended, or reconciles fail for ever.
     Trouble,
+    /// A rule of findings is broken that no undisturbed run breaks.
+    Finding,
     /// One field was changed and changed back: something stays.
     BackAgain,
     /// A new object with the change differs from an object that was changed.
@@ -110,6 +115,11 @@ impl Difference {
             Rule::Bystander if path.is_empty() => format!("{object} of the untouched instance: {after}"),
             Rule::Bystander => format!("{object} of the untouched instance: {path} {before} → {after}"),
             Rule::Trouble => object.clone(),
+            Rule::Finding => {
+                let place = Some(&self.disturbed).filter(|place| !place.is_empty());
+                let place = place.map(|place| format!(", at {place}")).unwrap_or_default();
+                format!("{}{place}: undisturbed nobody finds that", format!("{object} {path}").trim_end())
+            }
             Rule::BackAgain if path.is_empty() && self.disturbed.is_empty() => {
                 format!("{object} does not come back once the change is taken back")
             }
@@ -151,6 +161,8 @@ pub(super) struct Learned {
     stuck: BTreeSet<String>,
     troubles: BTreeSet<String>,
     bystander: BTreeSet<Difference>,
+    /// Findings of the rules, by rule, object and field.
+    opened: BTreeSet<(String, String)>,
 }
 
 impl Learned {
@@ -185,6 +197,7 @@ impl Learned {
         }
         learned.stuck = runs.iter().flat_map(|run| run.stuck.iter().cloned()).collect();
         learned.troubles = runs.iter().flat_map(|run| run.troubles.iter().cloned()).collect();
+        learned.opened = runs.iter().flat_map(|run| run.opened.keys().cloned()).collect();
         learned.bystander = runs.iter().flat_map(bystander).collect();
         learned
     }
@@ -248,6 +261,12 @@ impl Learned {
         let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
+        let opened = run.opened.iter().filter(|(key, _)| is_told(&key.0, class) && !self.opened.contains(key));
+        found.extend(opened.map(|((object, path), place)| Difference {
+            path: path.clone(),
+            disturbed: place.clone(),
+            ..plain(Rule::Finding, object)
+        }));
         found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));
         found.sort();
         found.dedup();

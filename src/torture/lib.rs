@@ -20,6 +20,7 @@ mod record;
 mod replay;
 mod report;
 mod restless;
+mod ruled;
 mod run;
 mod scenario;
 mod shrink;

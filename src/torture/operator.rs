@@ -152,9 +152,11 @@ impl Own {
         let (publish, sources) = watch::channel(sources);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (tell, news) = watch::channel(0);
-        let listened = Arc::clone(&seen);
+        let (listened, judged) = (Arc::clone(&seen), Arc::clone(record));
+        record.ruled.starts();
         let listening = tokio::spawn(async move {
             while let Some(event) = incoming.recv().await {
+                judged.ruled.event(&event);
                 match event {
                     Event::QueueChanged(queue) => lock(&listened).queue = queue,
                     Event::Reconciled(reconcile) => {
@@ -239,8 +241,11 @@ impl Running {
         let private = PrivateFolder::make(&folder.path().join(STATE))?;
         let provider = start.traced.then_some(AUTH_PROVIDER);
         private.write("kubeconfig", listening.kubeconfig_of(&token, "default", provider).as_bytes())?;
-        let told = start.traced.then(|| Told::listen(private.path())).transpose()?;
+        let told = start.traced.then(|| Told::listen(private.path(), Arc::clone(record))).transpose()?;
         let path = private.path().join("kubeconfig").display().to_string();
+        if start.tells {
+            record.ruled.starts();
+        }
         let command: Vec<String> = start.command.iter().map(|word| word.replace(KUBECONFIG, &path)).collect();
         let named = start.env.iter().map(|(name, value)| (name.clone(), value.replace(KUBECONFIG, &path)));
         let mut env: BTreeMap<String, String> = named.collect();

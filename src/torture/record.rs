@@ -7,6 +7,7 @@ use super::plan::{Disturbance, Possible, Write};
 use super::point::{Call, Counter, Point, signature};
 use super::query::{at, is_beside, is_leader, parameter, place, plural, says_nothing};
 use super::restless::{Called, Lately, Restless};
+use super::ruled::Ruled;
 use super::told::Told;
 use opdev_controlplane::registry::Registry;
 use opdev_controlplane::storage::{Change, ChangeKind, Watch};
@@ -29,6 +30,8 @@ pub(super) struct Record {
     news: watch::Sender<u64>,
     /// How often the operator was to be killed.
     killed: watch::Sender<u32>,
+    /// The rules of findings.
+    pub(super) ruled: Ruled,
 }
 
 struct Inner {
@@ -127,6 +130,7 @@ impl Record {
             inner: Mutex::new(inner),
             news: watch::Sender::new(0),
             killed: watch::Sender::new(0),
+            ruled: Ruled::default(),
         }))
     }
 
@@ -144,6 +148,7 @@ impl Record {
 
     /// The operator that runs is gone.
     pub(super) fn ended(&self) {
+        self.ruled.ends();
         self.lock().start += 1;
     }
 
@@ -552,6 +557,7 @@ impl Observer for Eyes {
 
     fn seen(&self, observation: Observation) {
         let record = &self.record;
+        record.ruled.observed(&observation);
         if says_nothing(&observation) {
             if let Observation::Answered(exchange) = &observation {
                 record.lock().called.remove(&exchange.asked.number);

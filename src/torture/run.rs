@@ -104,7 +104,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         troubles.extend(operator.failing());
         troubles.extend(operator.ended().await);
     }
-    let noted = stage.record.noted();
+    let (noted, opened) = (stage.record.noted(), stage.record.ruled.opened());
     stage.leave().await;
     if noted.lost {
         bail!("more happened at once than the control plane remembers, so that it cannot be judged");
@@ -117,6 +117,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
             stuck,
             troubles: troubles.into_iter().collect(),
             bystander: (before, after),
+            opened,
         },
         writes: noted.writes,
         possible: noted.possible,

@@ -9,6 +9,8 @@ use super::point::Point;
 use super::scenario::{Scenario, Step};
 use super::subject::Prepared;
 use serde_json::Value;
+use futures::future::join;
+use futures::stream::{self, StreamExt as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,12 +67,15 @@ async fn comes_again(
 ) -> Option<Vec<Difference>> {
     // A run in this process follows from its seed; a program is asked twice.
     let runs = if prepared.subject.is_program() { 2 } else { 1 };
-    let known = learn(input, prepared, scenario, (runs, window)).await.ok()?;
-    let steps = words(scenario);
+    let learned = learn(input, prepared, scenario, (runs, window));
+    let one = |_| once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, window));
+    let disturbed = stream::iter(0..runs).map(one).buffered(input.parallel.max(1)).collect::<Vec<_>>();
+    let (known, all) =
+        if input.parallel > 1 { join(learned, disturbed).await } else { (learned.await, disturbed.await) };
+    let (known, steps) = (known.ok()?, words(scenario));
     let mut found = None;
-    for _ in 0..runs {
-        let ran = once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.patient()));
-        let ran = ran.await.ok().filter(|ran| ran.met)?;
+    for ran in all {
+        let ran = ran.ok().filter(|ran| ran.met)?;
         let class = disturbance.class();
         let from = disturbance.effective_from();
         let now = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);

@@ -3,7 +3,8 @@
 //! none.
 
 use super::restless::{Begun, Lately};
-use opdev_findings::facts::record::{Begin, End, Record, Traced};
+use super::record::Record as RunRecord;
+use opdev_findings::facts::record::{Begin, End, Record};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 /// The longest one.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1000);
 /// A reconcile that comes by itself later than that is not waited for.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(2);
 /// One that did not come by then does not come.
 const OVERDUE: Duration = Duration::from_secs(1);
 /// Reconciles of an object without any change after which the next one is not waited for: of one that only
@@ -117,7 +118,7 @@ impl Told {
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(super) fn listen(folder: &Path) -> Result<Told> {
+    pub(super) fn listen(folder: &Path, record: Arc<RunRecord>) -> Result<Told> {
         let socket = socket_path(folder);
         let (listener, mut records) =
             Listener::start(&socket).context("no socket for the program's trace")?;
@@ -125,10 +126,14 @@ impl Told {
         let (tell, news) = watch::channel(0);
         let heard = Arc::clone(&seen);
         let hearing = tokio::spawn(async move {
-            while let Some(Traced { record, .. }) = records.recv().await {
-                match &record {
+            while let Some(traced) = records.recv().await {
+                match &traced.record {
                     Record::Begin(begin) => lock(&heard).begin(begin),
                     Record::End(end) => lock(&heard).end(end),
+                    Record::Controller(_) | Record::Read(_) => {
+                        record.ruled.traced(traced);
+                        continue;
+                    }
                     // A reconcile that was under way when records were lost may have ended since.
                     Record::Dropped { .. } | Record::Closed => {
                         let mut heard = lock(&heard);
@@ -137,6 +142,7 @@ impl Told {
                     }
                     _ => continue,
                 }
+                record.ruled.traced(traced);
                 tell.send_modify(|count| *count += 1);
             }
         });
