@@ -261,7 +261,8 @@ impl Learned {
         let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
-        let opened = run.opened.iter().filter(|(key, _)| is_told(&key.0, class) && !self.opened.contains(key));
+        let opened =
+            run.opened.iter().filter(|(key, _)| is_told(&key.0, class) && !self.opened.contains(key));
         found.extend(opened.map(|((object, path), place)| Difference {
             path: path.clone(),
             disturbed: place.clone(),
@@ -531,5 +532,29 @@ mod tests {
         assert!(takes("ConfigMap/web-* .data") && takes("configmap/*") && takes("ConfigMap/* *"));
         assert!(!takes("Secret/*") && !takes("ConfigMap/web .data") && !takes("ConfigMap/* .spec"));
         assert!("ConfigMap".parse::<Ignored>().is_err());
+    }
+
+    #[test]
+    fn a_finding_of_the_rules_that_no_undisturbed_run_has_is_told() {
+        let with = |rule: &str| {
+            let key = (format!("{rule} of ConfigMap x/a"), ".data.n".to_owned());
+            Outcome { opened: [(key, "a.go:4".to_owned())].into(), ..Outcome::default() }
+        };
+        let learned = Learned::from(&[Outcome::default(), with("fight")]);
+        let told = |run: Outcome| learned.judge(&run, Class::Crash, (&[], 0), &[]);
+        assert_eq!(told(with("fight")), []);
+        let words: Vec<String> = told(with("hot-loop")).iter().map(Difference::words).collect();
+        assert_eq!(words, ["hot-loop of ConfigMap x/a .data.n, at a.go:4: undisturbed nobody finds that"]);
+    }
+
+    #[test]
+    fn an_operator_that_goes_on_for_ever_anyway_is_told_once_with_any_words() {
+        let with = |why: &str| Outcome {
+            troubles: [format!("the operator {RESTLESS} within 30 s: {why}")].into(),
+            ..Outcome::default()
+        };
+        let learned = Learned::from(&[with("a changes"), with("b changes")]);
+        assert_eq!(learned.own().len(), 1);
+        assert_eq!(learned.judge(&with("c changes"), Class::Crash, (&[], 0), &[]), []);
     }
 }

@@ -15,7 +15,9 @@ impl Stage<'_> {
     /// Frees every lead.
     pub(super) async fn free_leads(&self) {
         for lease in self.list("/apis/coordination.k8s.io/v1/leases").await {
-            let (Some(namespace), Some(name)) = (meta::namespace(&lease), meta::name(&lease)) else { continue };
+            let (Some(namespace), Some(name)) = (meta::namespace(&lease), meta::name(&lease)) else {
+                continue;
+            };
             if namespace == "kube-node-lease" {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! Objects as two runs can be compared by them: what differs between any two runs of the same operator is
 //! left out. Pure.
 
-use jiff::Timestamp;
 use super::query::LEADER;
+use jiff::Timestamp;
 use opdev_event::mask;
 use opdev_object::meta;
 use serde_json::Value;
@@ -309,7 +309,9 @@ mod tests {
     #[test]
     fn the_version_of_another_object_is_any() {
         let version = |at: &str| format!(".metadata.annotations{at}");
-        for path in ["[limits-cm-resource-version]", "[example.com/configResourceVersion]", ".resource_version"] {
+        for path in
+            ["[limits-cm-resource-version]", "[example.com/configResourceVersion]", ".resource_version"]
+        {
             assert_eq!(shown(&version(path), &json!("286")), ANY, "{path}");
         }
         for path in [".version", "[example.com/resource-versions]", "[resourceVersion.example.com/image]"] {

@@ -361,7 +361,8 @@ impl Record {
         // Others may have looked since it was done.
         let lately = inner.changed.newest(Instant::now());
         let exactly = lately.filter(of_object).find(|change| Some(change.revision) == revision).cloned();
-        let change = exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete").cloned());
+        let change =
+            exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete").cloned());
         let change = change.as_ref();
         let before = change.and_then(|change| change.previous.as_ref()).map(|stored| stored.glance());
         let after = change.map(|change| change.object.glance());

@@ -176,10 +176,17 @@ impl Restless<'_> {
         let most = counts.values().map(|(count, _)| *count).max().filter(|count| *count > 1)?;
         let object = counts.iter().find(|(_, (count, _))| *count == most).map(|((object, _), _)| object)?;
         let of = counts.iter().filter(|((one, _), (count, _))| one == object && *count > 1);
-        let fields: Vec<String> =
-            of.take(NAMED).map(|((_, path), (_, words))| format!("{path} {words}").trim().to_owned()).collect();
+        let fields: Vec<String> = of
+            .take(NAMED)
+            .map(|((_, path), (_, words))| format!("{path} {words}").trim().to_owned())
+            .collect();
         let place = self.places.get(object).map(|place| format!(", written at {place}")).unwrap_or_default();
-        Some(format!("{object} changes {} in {} s{place}: {}", often(most), LATELY.as_secs(), fields.join(", ")))
+        Some(format!(
+            "{object} changes {} in {} s{place}: {}",
+            often(most),
+            LATELY.as_secs(),
+            fields.join(", ")
+        ))
     }
 
     /// The object that is reconciled most.
@@ -194,7 +201,8 @@ impl Restless<'_> {
         }
         let (of, (count, causes)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
         let causes: Vec<&str> = causes.into_iter().take(NAMED).collect();
-        let why = if causes.is_empty() { String::new() } else { format!(", because of: {}", causes.join(", ")) };
+        let why =
+            if causes.is_empty() { String::new() } else { format!(", because of: {}", causes.join(", ")) };
         (count > 1).then(|| format!("{of} reconciles {}{why}", often(count)))
     }
 
@@ -224,5 +232,79 @@ fn often(count: usize) -> String {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         more => format!("{more} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_findings::facts::record::TraceObject;
+
+    fn begin(why: Why, error: &str) -> Begin {
+        let object = TraceObject {
+            kind: "ConfigMap".into(),
+            namespace: "x".into(),
+            name: "a".into(),
+            ..TraceObject::default()
+        };
+        let cause = TraceCause {
+            why,
+            event: "update".to_owned(),
+            object: (why == Why::Event).then_some(object),
+            error: error.to_owned(),
+            ..TraceCause::default()
+        };
+        Begin { causes: vec![cause], ..Begin::default() }
+    }
+
+    fn restless<'a>(
+        (changes, called): (&'a Lately<Arc<Change>>, &'a Lately<Called>),
+        begun: Option<&'a Lately<Begun>>,
+        open: Vec<(String, Duration)>,
+    ) -> String {
+        Restless { now: Instant::now(), changes, called, places: HashMap::new(), begun, open }.words()
+    }
+
+    #[test]
+    fn who_reconciles_again_and_again_is_named_with_the_last_causes() {
+        let (changes, called, mut begun) = (Lately::default(), Lately::default(), Lately::default());
+        for _ in 0..3 {
+            begun.note(Instant::now(), Begun::new("x/web by web", &begin(Why::Event, "")));
+        }
+        begun.note(Instant::now(), Begun::new("x/web by web", &begin(Why::Retry, "no luck\nat all")));
+        begun.note(Instant::now(), Begun::new("x/other by web", &begin(Why::Event, "")));
+        let told = restless(
+            (&changes, &called),
+            Some(&begun),
+            vec![("x/slow by web".into(), Duration::from_secs(9))],
+        );
+        assert_eq!(
+            told,
+            "x/web by web reconciles 4 times, because of: another try after no luck, update of ConfigMap x/a; the reconcile \
+             of x/slow by web has been under way for 9 s"
+        );
+    }
+
+    #[test]
+    fn a_call_that_fails_for_ever_is_named_where_nothing_changes() {
+        let (changes, mut called) = (Lately::default(), Lately::default());
+        for _ in 0..5 {
+            called.note(Instant::now(), ("get pods/x/web-0".to_owned(), 200));
+        }
+        called.note(Instant::now(), ("create pods/x/web-0/exec".to_owned(), 501));
+        called.note(Instant::now(), ("create pods/x/web-0/exec".to_owned(), 501));
+        assert_eq!(
+            restless((&changes, &called), None, Vec::new()),
+            "create pods/x/web-0/exec is called twice without any change, answered with 501"
+        );
+    }
+
+    #[test]
+    fn only_so_much_is_remembered() {
+        let mut lately = Lately::default();
+        (0..MOST + 5).for_each(|number| lately.note(Instant::now(), number));
+        assert_eq!(lately.newest(Instant::now()).count(), MOST);
+        assert_eq!(lately.newest(Instant::now()).next(), Some(&(MOST + 4)));
+        assert_eq!(lately.newest(Instant::now() + LATELY * 2).count(), 0);
     }
 }

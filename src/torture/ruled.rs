@@ -55,7 +55,13 @@ impl Ruled {
     /// It is gone.
     pub(super) fn ends(&self) {
         if let Some(inner) = &mut *self.lock() {
-            let exit = ProcessExit { status: "signal 9".to_owned(), ran: Duration::ZERO, message: None, place: None, hint: None };
+            let exit = ProcessExit {
+                status: "signal 9".to_owned(),
+                ran: Duration::ZERO,
+                message: None,
+                place: None,
+                hint: None,
+            };
             inner.changed(ProcessState::Ended { exit });
         }
     }
@@ -139,9 +145,18 @@ pub(super) fn is_told(of: &str, class: Class) -> bool {
         _ if class == Class::Past => false,
         "hot-loop" | "requeue-storm" | "event-flood" | "object-growth" | "fight" | "status-each-time"
         | "unstable-output" => true,
-        "left-behind" | "missing-owner" | "owner-gone" | "cross-namespace-owner" | "name-collision"
-        | "foreign-object" | "refused-write" | "pruned-field" | "lost-status" | "stuck-deletion"
-        | "finalizer-order" | "namespace-terminating" => class != Class::Blind,
+        "left-behind"
+        | "missing-owner"
+        | "owner-gone"
+        | "cross-namespace-owner"
+        | "name-collision"
+        | "foreign-object"
+        | "refused-write"
+        | "pruned-field"
+        | "lost-status"
+        | "stuck-deletion"
+        | "finalizer-order"
+        | "namespace-terminating" => class != Class::Blind,
         "conflict" | "lost-update" => matches!(class, Class::Restart | Class::Down | Class::Crash),
         _ => false,
     }

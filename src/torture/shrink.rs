@@ -8,9 +8,9 @@ use super::plan::{Disturbance, Past, Write};
 use super::point::Point;
 use super::scenario::{Scenario, Step};
 use super::subject::Prepared;
-use serde_json::Value;
 use futures::future::join;
 use futures::stream::{self, StreamExt as _};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
-use super::restless::{Begun, Lately};
 use super::record::Record as RunRecord;
+use super::restless::{Begun, Lately};
 use opdev_findings::facts::record::{Begin, End, Record};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -233,5 +233,45 @@ mod tests {
         told.end(&End { id: "1".to_owned(), panic, panic_place, ..End::default() });
         let why: Vec<_> = told.failing.into_values().collect();
         assert_eq!(why, [(1, "it panics (a.go:4)".to_owned())]);
+    }
+
+    fn ended(requeue_after: Duration, error: &str) -> Reconciles {
+        let mut told = Reconciles::default();
+        told.once("1", requeue_after, error);
+        told
+    }
+
+    impl Reconciles {
+        fn once(&mut self, id: &str, requeue_after: Duration, error: &str) {
+            let (id, error) = (id.to_owned(), error.to_owned());
+            self.begin(&Begin { id: id.clone(), name: "a".to_owned(), ..Begin::default() });
+            let requeue_after = i64::try_from(requeue_after.as_nanos()).unwrap();
+            self.end(&End { id, error, requeue_after, ..End::default() });
+        }
+    }
+
+    #[test]
+    fn a_reconcile_that_comes_soon_is_waited_for_until_one_changes_nothing() {
+        let now = Instant::now();
+        let mut told = ended(Duration::from_secs(1), "");
+        assert!(told.is_busy(now));
+        assert!(!told.is_busy(now + SOON + OVERDUE), "it did not come");
+        told.once("2", Duration::from_secs(1), "");
+        assert!(!told.is_busy(now), "the second one changed nothing");
+        told.idle.clear();
+        assert!(told.is_busy(now), "now something has changed");
+        assert!(!ended(Duration::from_secs(60), "").is_busy(now), "a period is nothing to wait for");
+        assert!(!ended(Duration::ZERO, "").is_busy(now));
+    }
+
+    #[test]
+    fn tries_after_an_error_are_waited_for_a_few_times() {
+        let mut told = ended(Duration::ZERO, "no luck");
+        let tries = (2..20).take_while(|number| {
+            let busy = told.is_busy(Instant::now());
+            told.once(&number.to_string(), Duration::ZERO, "no luck");
+            busy
+        });
+        assert_eq!(tries.count(), TRIES as usize - 1);
     }
 }
