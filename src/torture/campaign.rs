@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const UNDISTURBED: u32 = 3;
 /// How long a program has to be quiet in the first run.
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+/// How long where a program tells nothing of its reconciles: one may wait in silence between two looks.
+const UNTOLD: Duration = Duration::from_millis(3500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
 /// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is
@@ -202,6 +204,9 @@ pub(super) async fn learn(
     let one = |number: u32, window| {
         once(input, prepared, scenario, None, (input.seed.wrapping_add(u64::from(number)), window))
     };
+    if prepared.subject.is_program() && !prepared.subject.tells() {
+        window = window.max(UNTOLD);
+    }
     let mut runs = vec![one(0, window).await?];
     // What is learned is what all else is compared with: it is never judged too early.
     window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);

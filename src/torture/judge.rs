@@ -284,7 +284,10 @@ impl Learned {
             let (least, most) = self.history.get(id).copied().unwrap_or_default();
             let counts = run.history.get(id).copied().unwrap_or_default();
             let more = counts.made > most.made || counts.gone > most.gone;
-            let fewer = counts.made < least.made || counts.gone < least.gone;
+            // What undisturbed comes and goes once more than it has to may do so less often.
+            let replaced =
+                counts.made > 1 && least.made.checked_sub(counts.made) == least.gone.checked_sub(counts.gone);
+            let fewer = (counts.made < least.made || counts.gone < least.gone) && !replaced;
             let may_be_fewer = matches!(class, Class::Blind | Class::Down | Class::Past | Class::Slow);
             let deletes = |all: &BTreeMap<String, u32>| all.get(id).copied().unwrap_or_default();
             if class == Class::Past && deletes(&run.deleted) <= deletes(&self.deleted) {
@@ -556,5 +559,21 @@ mod tests {
         let learned = Learned::from(&[with("a changes"), with("b changes")]);
         assert_eq!(learned.own().len(), 1);
         assert_eq!(learned.judge(&with("c changes"), Class::Crash, (&[], 0), &[]), []);
+    }
+
+    #[test]
+    fn what_comes_and_goes_less_often_and_is_still_made_anew_is_no_difference() {
+        let with = |made, gone| Outcome {
+            history: [("Service x/a".to_owned(), Counts { made, gone })].into(),
+            ..Outcome::default()
+        };
+        let told = |of: (u32, u32), run: (u32, u32)| {
+            let learned = Learned::from(&[with(of.0, of.1)]);
+            learned.judge(&with(run.0, run.1), Class::Crash, (&[], 0), &[]).len()
+        };
+        assert_eq!(told((3, 2), (2, 1)), 0);
+        assert_eq!(told((2, 1), (1, 0)), 1, "it was never made anew");
+        assert_eq!(told((3, 2), (2, 2)), 1, "it is missing in the end");
+        assert_eq!(told((2, 1), (3, 2)), 1);
     }
 }
