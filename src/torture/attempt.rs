@@ -2,12 +2,12 @@
 //! tried beside one another, their further runs, too.
 
 use super::campaign::{Known, once};
+use super::input::TortureInput;
 use super::judge::Difference;
-use super::plan::Disturbance;
+use super::plan::{Class, Disturbance};
 use super::run::Ran;
 use super::scenario::Scenario;
 use super::subject::Prepared;
-use super::{Class, TortureInput};
 use anyhow::Result;
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ impl Attempt {
     }
 }
 
-/// What a plan is tried against.
-pub(super) struct Trial<'a> {
+/// The undisturbed runs that a plan is compared with.
+pub(super) struct Bench<'a> {
     pub(super) input: &'a TortureInput,
     pub(super) prepared: &'a Arc<Prepared>,
     pub(super) scenario: &'a Arc<Scenario>,
@@ -43,13 +43,13 @@ pub(super) struct Trial<'a> {
     pub(super) steps: &'a [String],
 }
 
-impl Trial<'_> {
+impl Bench<'_> {
     /// Tries a plan.
     ///
     /// # Errors
     /// Where its first run cannot be made.
     pub(super) async fn attempt(&self, disturbance: &Disturbance) -> Result<Attempt> {
-        let Trial { input, known, .. } = self;
+        let Bench { input, known, .. } = self;
         let once = |window| {
             let wanted = Some(disturbance.clone());
             once(input, self.prepared, self.scenario, wanted, (input.seed, window))

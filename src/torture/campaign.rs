@@ -1,19 +1,20 @@
 //! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and
 //! makes findings of those that come again.
 
-use super::attempt::{Attempt, Trial};
+use super::attempt::{Attempt, Bench};
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
+use super::input::{NoEnvironment, TortureInput};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
 use super::plan::{Class, Disturbance, Write, plans};
 use super::replay::Replay;
+use super::report::Progress;
 use super::report::{Finding, Learnt, Report};
 use super::run::{Ran, RunInput, run};
 use super::scenario::{Sample, Scenario, Step, scenarios};
 use super::shrink::{Small, code, shrink};
 use super::subject::{Prepared, prepare};
-use super::{NoEnvironment, Progress, TortureInput};
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
@@ -239,12 +240,12 @@ async fn tried(
     let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
     let steps = words(scenario);
     let over = &over;
-    let trial = &Trial { input, prepared, scenario, known, steps: &steps };
+    let bench = &Bench { input, prepared, scenario, known, steps: &steps };
     let one = |disturbance: Disturbance| async move {
         if over() {
             return None;
         }
-        let attempt = trial.attempt(&disturbance).await;
+        let attempt = bench.attempt(&disturbance).await;
         Some((disturbance, attempt))
     };
     let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));

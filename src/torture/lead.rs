@@ -41,8 +41,8 @@ impl Stage<'_> {
 
     async fn list(&self, path: &str) -> Vec<Value> {
         match self.send(Method::GET, path, "", None).await {
-            Ok(mut list) => match list["items"].take() {
-                Value::Array(items) => items,
+            Ok(mut list) => match list.get_mut("items").map(Value::take) {
+                Some(Value::Array(items)) => items,
                 _ => Vec::new(),
             },
             Err(error) => {

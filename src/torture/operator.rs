@@ -241,7 +241,9 @@ impl Running {
         let private = PrivateFolder::make(&folder.path().join(STATE))?;
         let provider = start.traced.then_some(AUTH_PROVIDER);
         private.write("kubeconfig", listening.kubeconfig_of(&token, "default", provider).as_bytes())?;
-        let told = start.traced.then(|| Told::listen(private.path(), Arc::clone(record))).transpose()?;
+        let judged = Arc::clone(record);
+        let judge = move |traced| judged.ruled.traced(traced);
+        let told = start.traced.then(|| Told::listen(private.path(), judge)).transpose()?;
         let path = private.path().join("kubeconfig").display().to_string();
         if start.tells {
             record.ruled.starts();

@@ -23,10 +23,10 @@ pub(super) type Opened = BTreeMap<(String, String), String>;
 #[derive(Default)]
 pub(super) struct Ruled {
     /// Nothing until an operator starts that tells of its reconciles: guesses accuse nobody.
-    inner: Mutex<Option<Inner>>,
+    inner: Mutex<Option<Rules>>,
 }
 
-struct Inner {
+struct Rules {
     attribution: Attribution,
     findings: Findings,
     opened: Opened,
@@ -34,14 +34,14 @@ struct Inner {
 }
 
 impl Ruled {
-    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Rules>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An operator starts that tells of its reconciles.
     pub(super) fn starts(&self) {
         let mut inner = self.lock();
-        let inner = inner.get_or_insert_with(|| Inner {
+        let inner = inner.get_or_insert_with(|| Rules {
             attribution: Attribution::new(ReconcileNumbers::default()),
             findings: Findings::default().asking(false),
             opened: Opened::new(),
@@ -100,7 +100,7 @@ impl Ruled {
     }
 }
 
-impl Inner {
+impl Rules {
     fn changed(&mut self, state: ProcessState) {
         let (at, starts) = (Timestamp::now(), self.starts);
         let program = "the operator".to_owned();

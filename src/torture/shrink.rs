@@ -1,8 +1,8 @@
 //! The smallest plan that still ends with the difference of a finding: steps and fields of the sample that do
 //! not matter are taken away one by one. And the place in the operator's code that a difference leads to.
 
-use super::TortureInput;
 use super::campaign::{learn, once, words};
+use super::input::TortureInput;
 use super::judge::Difference;
 use super::plan::{Disturbance, Past, Write};
 use super::point::Point;

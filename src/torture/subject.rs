@@ -1,8 +1,8 @@
 //! The parts of a project that are tortured: its charts and scripts or its program, its CRDs, its samples.
 
+use super::input::{NoEnvironment, TortureInput};
 use super::operator::{KUBECONFIG, ProgramStart, Subject};
 use super::scenario::Sample;
-use super::{NoEnvironment, TortureInput};
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
 use opdev_cluster::Choice;

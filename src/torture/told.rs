@@ -2,9 +2,8 @@
 //! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
-use super::record::Record as RunRecord;
 use super::restless::{Begun, Lately};
-use opdev_findings::facts::record::{Begin, End, Record};
+use opdev_findings::facts::record::{Begin, End, Record, Traced};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -114,11 +113,11 @@ impl Reconciles {
 }
 
 impl Told {
-    /// Listens; `folder` is one that only this user can read.
+    /// Listens; `folder` is one that only this user can read. `judge` gets what was told.
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(super) fn listen(folder: &Path, record: Arc<RunRecord>) -> Result<Told> {
+    pub(super) fn listen(folder: &Path, judge: impl Fn(Traced) + Send + 'static) -> Result<Told> {
         let socket = socket_path(folder);
         let (listener, mut records) =
             Listener::start(&socket).context("no socket for the program's trace")?;
@@ -131,7 +130,7 @@ impl Told {
                     Record::Begin(begin) => lock(&heard).begin(begin),
                     Record::End(end) => lock(&heard).end(end),
                     Record::Controller(_) | Record::Read(_) => {
-                        record.ruled.traced(traced);
+                        judge(traced);
                         continue;
                     }
                     // A reconcile that was under way when records were lost may have ended since.
@@ -142,7 +141,7 @@ impl Told {
                     }
                     _ => continue,
                 }
-                record.ruled.traced(traced);
+                judge(traced);
                 tell.send_modify(|count| *count += 1);
             }
         });
