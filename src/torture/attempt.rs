@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// Runs of a plan whose first one ended otherwise.
 const AGAIN: u32 = 2;
 
-/// How a plan ended.
+/// The end of a plan.
 pub(super) struct Attempt {
     pub(super) ran: Ran,
     pub(super) differences: Vec<Difference>,
-    /// How often one of the differences came, of how many runs.
+    /// The runs with one of the differences, of all.
     pub(super) times: (u32, u32),
 }
 

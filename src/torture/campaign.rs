@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 const UNDISTURBED: u32 = 3;
 /// How long a program has to be quiet in the first run.
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
-/// How long where a program tells nothing of its reconciles: one may wait in silence between two looks.
+/// The first window of a program that tells nothing of its reconciles.
 const UNTOLD: Duration = Duration::from_millis(3500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
@@ -183,7 +183,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
 }
 
 impl Known {
-    /// How long a program has to be quiet where an alarm is tried again.
+    /// The window where an alarm is tried again.
     pub(super) fn patient(&self) -> Duration {
         (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
     }
@@ -209,7 +209,7 @@ pub(super) async fn learn(
         window = window.max(UNTOLD);
     }
     let mut runs = vec![one(0, window).await?];
-    // What is learned is what all else is compared with: it is never judged too early.
+    // All else is compared with it, so it is never judged too early.
     window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
     let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
     runs.extend(others.try_collect::<Vec<Ran>>().await?);

@@ -256,7 +256,7 @@ impl Learned {
         found.extend(
             run.stuck.iter().filter(|step| new(&self.stuck, step)).map(|step| plain(Rule::Stuck, step)),
         );
-        // What fails or goes on without any disturbance may do so with other words each time.
+        // Errors and loops without any disturbance may have other words each time.
         let known = |trouble: &str| self.troubles.iter().any(|one| about(one) == about(trouble));
         let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
@@ -284,7 +284,7 @@ impl Learned {
             let (least, most) = self.history.get(id).copied().unwrap_or_default();
             let counts = run.history.get(id).copied().unwrap_or_default();
             let more = counts.made > most.made || counts.gone > most.gone;
-            // What undisturbed comes and goes once more than it has to may do so less often.
+            // An object that undisturbed comes and goes more often than it has to may do so less often.
             let replaced =
                 counts.made > 1 && least.made.checked_sub(counts.made) == least.gone.checked_sub(counts.gone);
             let fewer = (counts.made < least.made || counts.gone < least.gone) && !replaced;

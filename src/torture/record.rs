@@ -72,7 +72,7 @@ struct Inner {
     gap: Duration,
     /// True while the program is known to be at work, so that a silence says nothing.
     at_work: bool,
-    /// What changed and what was called lately.
+    /// Changes and calls of late.
     changed: Lately<Arc<Change>>,
     asked: Lately<Called>,
     /// The namespace that nobody touches.

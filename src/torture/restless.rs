@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 /// Words of every trouble of an operator that goes on for ever; what follows may differ from run to run.
 pub(super) const RESTLESS: &str = "does not come to rest";
-/// How much of each kind is remembered.
+/// Entries of each kind that are remembered.
 const MOST: usize = 400;
-/// What happened longer ago says nothing about why it goes on.
+/// An entry that is older says nothing about why it goes on.
 const LATELY: Duration = Duration::from_secs(10);
 /// Fields and causes that are named at most.
 const NAMED: usize = 3;
 /// Characters of a value that are shown.
 const SHOWN: usize = 40;
 
-/// What happened last, oldest first.
+/// The last entries, oldest first.
 #[derive(Debug)]
 pub(super) struct Lately<T> {
     all: VecDeque<(Instant, T)>,
@@ -42,7 +42,7 @@ impl<T> Lately<T> {
         self.all.push_back((now, one));
     }
 
-    /// What happened not long before `now`, the newest first.
+    /// Entries from not long before `now`, the newest first.
     pub(super) fn newest(&self, now: Instant) -> impl Iterator<Item = &T> {
         let recent = self.all.iter().rev();
         recent.take_while(move |(at, _)| now.duration_since(*at) <= LATELY).map(|(_, one)| one)

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What opened in a run: by rule, object and field the place in the code; empty where it is not known.
+/// Findings that opened in a run: by rule, object and field the place in the code; empty where it is not known.
 pub(super) type Opened = BTreeMap<(String, String), String>;
 
 /// Judges the reconciles of one run.
@@ -141,7 +141,7 @@ pub(super) fn is_told(of: &str, class: Class) -> bool {
     let rule = of.split(' ').next().unwrap_or_default();
     match rule {
         "panic" => true,
-        // What an operator makes for an owner of the past goes at once, again and again.
+        // Objects that an operator makes for an owner of the past go at once, again and again.
         _ if class == Class::Past => false,
         "hot-loop" | "requeue-storm" | "event-flood" | "object-growth" | "fight" | "status-each-time"
         | "unstable-output" => true,

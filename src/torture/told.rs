@@ -41,11 +41,11 @@ pub(super) struct Told {
 struct Reconciles {
     /// By the id: its controller and object, and since when.
     open: HashMap<String, (String, Instant)>,
-    /// What began lately.
+    /// Reconciles that began lately.
     begun: Lately<Begun>,
     /// By controller and object: when the next reconcile comes by itself.
     later: HashMap<String, Instant>,
-    /// How many reconciles of each have ended since the last change.
+    /// By the same: reconciles that have ended since the last change.
     idle: HashMap<String, u32>,
     /// How often in a row those of an object failed, and the last error.
     failing: BTreeMap<String, (u32, String)>,
