@@ -1,4 +1,4 @@
-//! The words for an operator that does not come to rest: what changes again and again, who reconciles and why,
+//! The words for an operator that does not come to rest: what changes again and again, who reconciles why,
 //! and what is called without any change. Pure, but for the clock that the caller reads.
 
 use super::normal;

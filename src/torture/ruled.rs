@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Findings that opened in a run: by rule, object and field the place in the code; empty where it is not known.
+/// Findings that opened in a run: by rule, object and field the place in the code, if it is known.
 pub(super) type Opened = BTreeMap<(String, String), String>;
 
 /// Judges the reconciles of one run.
