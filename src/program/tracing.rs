@@ -466,7 +466,8 @@ fn code(found: &Diagnostic, root: &Path) -> Option<String> {
     chart_problems::excerpt(&small_text(&root.join(&place.file))?, place.line, place.column)
 }
 
-fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
+/// Gives a call or a delivered event to an attribution, and takes the events that follow.
+pub fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
     match observation {
         Observation::Answered(exchange) => {
             let mut call = call(exchange);

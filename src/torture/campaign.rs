@@ -1,20 +1,22 @@
 //! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and
 //! makes findings of those that come again.
 
+use super::attempt::{Attempt, Bench};
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
+use super::input::{NoEnvironment, TortureInput};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
 use super::plan::{Class, Disturbance, Write, plans};
 use super::replay::Replay;
+use super::report::Progress;
 use super::report::{Finding, Learnt, Report};
 use super::run::{Ran, RunInput, run};
 use super::scenario::{Sample, Scenario, Step, scenarios};
 use super::shrink::{Small, code, shrink};
 use super::subject::{Prepared, prepare};
-use super::{NoEnvironment, Progress, TortureInput};
 use anyhow::{Context as _, Result, bail};
-use futures::stream::{self, StreamExt as _};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,8 +27,15 @@ use std::time::{Duration, Instant};
 const UNDISTURBED: u32 = 3;
 /// How long a program has to be quiet in the first run.
 const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+/// The first window of a program that tells nothing of its reconciles.
+const UNTOLD: Duration = Duration::from_millis(3500);
 /// The shortest and the longest time for that in all others.
 const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+/// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is
+/// not quiet.
+const TOLD: Duration = Duration::from_millis(150);
+/// A program is given more time where it ended otherwise: it may have been about to go on.
+const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
 
 /// Runs one scenario.
 pub(super) async fn once(
@@ -110,7 +119,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     let prepared = Arc::new(prepare(input).await?);
     let mut report = Report { notes: prepared.notes.clone(), seed: input.seed, ..Report::default() };
     let mut alarms: Vec<Alarm> = Vec::new();
-    let until = input.time.map(|time| began + time);
+    // A build is no plan.
+    let until = input.time.map(|time| Instant::now() + time);
     let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
     for (sample, scale) in &prepared.samples {
         if input.fields {
@@ -162,13 +172,22 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     report.interrupted = input.shutdown.is_cancelled();
     report.took = began.elapsed();
     if report.learned.is_empty() && !report.interrupted {
-        return Err(NoEnvironment(report.problems.join("\n")).into());
+        let mut why = report.problems.join("\n");
+        if why.is_empty() {
+            "the time was over before a scenario was learned".clone_into(&mut why);
+        }
+        return Err(NoEnvironment(why).into());
     }
     tell(&Progress::Done(report.clone()));
     Ok(report)
 }
 
 impl Known {
+    /// The window where an alarm is tried again.
+    pub(super) fn patient(&self) -> Duration {
+        (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
+    }
+
     /// The writes of the first undisturbed run.
     fn writes(&self) -> &[Write] {
         self.runs.first().map(|run| run.writes.as_slice()).unwrap_or_default()
@@ -183,14 +202,20 @@ pub(super) async fn learn(
     scenario: &Arc<Scenario>,
     (count, mut window): (u32, Duration),
 ) -> Result<Known> {
-    let mut runs: Vec<Ran> = Vec::new();
-    for number in 0..count {
-        let seed = input.seed.wrapping_add(u64::from(number));
-        let ran = once(input, prepared, scenario, None, (seed, window)).await?;
-        runs.push(ran);
-        let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
-        window = (gap + gap / 2).clamp(WINDOWS.0, WINDOWS.1);
+    let one = |number: u32, window| {
+        once(input, prepared, scenario, None, (input.seed.wrapping_add(u64::from(number)), window))
+    };
+    if prepared.subject.is_program() && !prepared.subject.tells() {
+        window = window.max(UNTOLD);
     }
+    let mut runs = vec![one(0, window).await?];
+    // All else is compared with it, so it is never judged too early.
+    window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
+    let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
+    runs.extend(others.try_collect::<Vec<Ran>>().await?);
+    let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
+    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
+    let window = (gap * 3 / 2).clamp(least, WINDOWS.1);
     let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
     let learned = Learned::from(&outcomes);
     if learned.is_unsteady() {
@@ -215,24 +240,23 @@ async fn tried(
     let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
     let steps = words(scenario);
     let over = &over;
+    let bench = &Bench { input, prepared, scenario, known, steps: &steps };
     let one = |disturbance: Disturbance| async move {
         if over() {
             return None;
         }
-        let began = Instant::now();
-        let ran =
-            once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
-        Some((disturbance, ran, began.elapsed()))
+        let attempt = bench.attempt(&disturbance).await;
+        Some((disturbance, attempt))
     };
     let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
     while let Some(ended) = runs.next().await {
-        let Some((disturbance, ran, took)) = ended else {
+        let Some((disturbance, attempt)) = ended else {
             report.left_out += 1;
             continue;
         };
         let class = disturbance.class();
-        let ran = match ran {
-            Ok(ran) => ran,
+        let attempt = match attempt {
+            Ok(attempt) => attempt,
             Err(_) if input.shutdown.is_cancelled() => continue,
             Err(error) => {
                 let words = disturbance.words(&scenario.steps);
@@ -243,45 +267,25 @@ async fn tried(
             }
         };
         report.count(class);
-        if !ran.met {
+        if !attempt.ran.met {
             report.unmet += 1;
         }
-        let differences =
-            known.learned.judge(&ran.outcome, class, (&steps, disturbance.effective_from()), &input.ignored);
         tell(&Progress::Tried {
             scenario: scenario.name.clone(),
             class,
             plan: disturbance.words(&scenario.steps),
-            differences: differences.len(),
-            took,
+            differences: attempt.differences.len(),
+            took: attempt.ran.took,
         });
-        if differences.is_empty() || !ran.met {
+        if attempt.is_quiet() {
             continue;
         }
         report.alarms += 1;
-        let mut times = (1, 1);
-        for _ in 0..2 {
-            if input.shutdown.is_cancelled() {
-                break;
-            }
-            let again =
-                once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
-            times.1 += 1;
-            let same = again.is_ok_and(|ran| {
-                let again = known.learned.judge(
-                    &ran.outcome,
-                    class,
-                    (&steps, disturbance.effective_from()),
-                    &input.ignored,
-                );
-                ran.met && differences.iter().any(|one| again.contains(one))
-            });
-            times.0 += u32::from(same);
-        }
-        if times.0 == 1 && times.1 == 3 {
+        if attempt.is_flaky() {
             report.flaky += 1;
             continue;
         }
+        let Attempt { ran, differences, times } = attempt;
         let mut new = Alarm {
             scenario: Arc::clone(scenario),
             code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
@@ -292,7 +296,7 @@ async fn tried(
             times,
         };
         if !alarms.iter().any(|known| known.differences == new.differences) {
-            let plan = (scenario, known.window);
+            let plan = (scenario, known.patient());
             new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         }
         found(input, new, alarms, report, tell)?;
@@ -410,7 +414,7 @@ pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     let class: Class = disturbance.class();
     let how = disturbance.words(&scenario.steps);
     let (steps, from) = (words(&scenario), disturbance.effective_from());
-    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.window)).await?;
+    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.patient())).await?;
     let differences = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);
     let again = differences.iter().any(|one| replay.differences.contains(one));
     Ok(Replayed { how, differences, again, met: ran.met })

@@ -3,11 +3,19 @@
 
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
+use super::restless::RESTLESS;
+use super::ruled::{Opened, is_told};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of every trouble that is an error of reconciles.
 pub(super) const FAIL: &str = "fail again and again";
+
+/// The part of a trouble before words that may differ from run to run.
+fn about(trouble: &str) -> &str {
+    let of = [FAIL, RESTLESS].into_iter().find_map(|words| trouble.split_once(words));
+    of.map_or(trouble, |(about, _)| about)
+}
 
 /// The rest of a run once it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) troubles: BTreeSet<String>,
     /// The untouched instance before the first step, and at the end.
     pub(super) bystander: (Snapshot, Snapshot),
+    /// Findings of the rules.
+    pub(super) opened: Opened,
 }
 
 /// How often an object was made and went.
@@ -48,6 +58,8 @@ pub enum Rule {
     Bystander,
     /// The program ended, or reconciles fail for ever.
     Trouble,
+    /// A rule of findings is broken that no undisturbed run breaks.
+    Finding,
     /// One field was changed and changed back: something stays.
     BackAgain,
     /// A new object with the change differs from an object that was changed.
@@ -103,6 +115,11 @@ impl Difference {
             Rule::Bystander if path.is_empty() => format!("{object} of the untouched instance: {after}"),
             Rule::Bystander => format!("{object} of the untouched instance: {path} {before} → {after}"),
             Rule::Trouble => object.clone(),
+            Rule::Finding => {
+                let place = Some(&self.disturbed).filter(|place| !place.is_empty());
+                let place = place.map(|place| format!(", at {place}")).unwrap_or_default();
+                format!("{}{place}: undisturbed nobody finds that", format!("{object} {path}").trim_end())
+            }
             Rule::BackAgain if path.is_empty() && self.disturbed.is_empty() => {
                 format!("{object} does not come back once the change is taken back")
             }
@@ -144,6 +161,8 @@ pub(super) struct Learned {
     stuck: BTreeSet<String>,
     troubles: BTreeSet<String>,
     bystander: BTreeSet<Difference>,
+    /// Findings of the rules, by rule, object and field.
+    opened: BTreeSet<(String, String)>,
 }
 
 impl Learned {
@@ -178,6 +197,7 @@ impl Learned {
         }
         learned.stuck = runs.iter().flat_map(|run| run.stuck.iter().cloned()).collect();
         learned.troubles = runs.iter().flat_map(|run| run.troubles.iter().cloned()).collect();
+        learned.opened = runs.iter().flat_map(|run| run.opened.keys().cloned()).collect();
         learned.bystander = runs.iter().flat_map(bystander).collect();
         learned
     }
@@ -201,7 +221,9 @@ impl Learned {
     /// Differences that no disturbance is needed for: all undisturbed runs have them.
     pub(super) fn own(&self) -> Vec<Difference> {
         let stuck = self.stuck.iter().map(|step| plain(Rule::Stuck, step));
-        let troubles = self.troubles.iter().map(|trouble| plain(Rule::Trouble, trouble));
+        let mut told = BTreeSet::new();
+        let troubles = self.troubles.iter().filter(|trouble| told.insert(about(trouble)));
+        let troubles = troubles.map(|trouble| plain(Rule::Trouble, trouble));
         stuck.chain(troubles).chain(self.bystander.iter().cloned()).collect()
     }
 
@@ -234,14 +256,18 @@ impl Learned {
         found.extend(
             run.stuck.iter().filter(|step| new(&self.stuck, step)).map(|step| plain(Rule::Stuck, step)),
         );
-        // An object that fails without any disturbance may fail with other words each time.
-        let about = |trouble: &str| trouble.split_once(FAIL).map(|(about, _)| about.to_owned());
-        let fails = |trouble: &String| {
-            about(trouble).is_some_and(|of| self.troubles.iter().any(|one| about(one).as_ref() == Some(&of)))
-        };
-        let troubles = run.troubles.iter().filter(|trouble| new(&self.troubles, trouble) && !fails(trouble));
+        // Errors and loops without any disturbance may have other words each time.
+        let known = |trouble: &str| self.troubles.iter().any(|one| about(one) == about(trouble));
+        let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
         found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
+        let opened =
+            run.opened.iter().filter(|(key, _)| is_told(&key.0, class) && !self.opened.contains(key));
+        found.extend(opened.map(|((object, path), place)| Difference {
+            path: path.clone(),
+            disturbed: place.clone(),
+            ..plain(Rule::Finding, object)
+        }));
         found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));
         found.sort();
         found.dedup();
@@ -258,7 +284,10 @@ impl Learned {
             let (least, most) = self.history.get(id).copied().unwrap_or_default();
             let counts = run.history.get(id).copied().unwrap_or_default();
             let more = counts.made > most.made || counts.gone > most.gone;
-            let fewer = counts.made < least.made || counts.gone < least.gone;
+            // An object that undisturbed comes and goes more often than it has to may do so less often.
+            let replaced =
+                counts.made > 1 && least.made.checked_sub(counts.made) == least.gone.checked_sub(counts.gone);
+            let fewer = (counts.made < least.made || counts.gone < least.gone) && !replaced;
             let may_be_fewer = matches!(class, Class::Blind | Class::Down | Class::Past | Class::Slow);
             let deletes = |all: &BTreeMap<String, u32>| all.get(id).copied().unwrap_or_default();
             if class == Class::Past && deletes(&run.deleted) <= deletes(&self.deleted) {
@@ -506,5 +535,45 @@ mod tests {
         assert!(takes("ConfigMap/web-* .data") && takes("configmap/*") && takes("ConfigMap/* *"));
         assert!(!takes("Secret/*") && !takes("ConfigMap/web .data") && !takes("ConfigMap/* .spec"));
         assert!("ConfigMap".parse::<Ignored>().is_err());
+    }
+
+    #[test]
+    fn a_finding_of_the_rules_that_no_undisturbed_run_has_is_told() {
+        let with = |rule: &str| {
+            let key = (format!("{rule} of ConfigMap x/a"), ".data.n".to_owned());
+            Outcome { opened: [(key, "a.go:4".to_owned())].into(), ..Outcome::default() }
+        };
+        let learned = Learned::from(&[Outcome::default(), with("fight")]);
+        let told = |run: Outcome| learned.judge(&run, Class::Crash, (&[], 0), &[]);
+        assert_eq!(told(with("fight")), []);
+        let words: Vec<String> = told(with("hot-loop")).iter().map(Difference::words).collect();
+        assert_eq!(words, ["hot-loop of ConfigMap x/a .data.n, at a.go:4: undisturbed nobody finds that"]);
+    }
+
+    #[test]
+    fn an_operator_that_goes_on_for_ever_anyway_is_told_once_with_any_words() {
+        let with = |why: &str| Outcome {
+            troubles: [format!("the operator {RESTLESS} within 30 s: {why}")].into(),
+            ..Outcome::default()
+        };
+        let learned = Learned::from(&[with("a changes"), with("b changes")]);
+        assert_eq!(learned.own().len(), 1);
+        assert_eq!(learned.judge(&with("c changes"), Class::Crash, (&[], 0), &[]), []);
+    }
+
+    #[test]
+    fn what_comes_and_goes_less_often_and_is_still_made_anew_is_no_difference() {
+        let with = |made, gone| Outcome {
+            history: [("Service x/a".to_owned(), Counts { made, gone })].into(),
+            ..Outcome::default()
+        };
+        let told = |of: (u32, u32), run: (u32, u32)| {
+            let learned = Learned::from(&[with(of.0, of.1)]);
+            learned.judge(&with(run.0, run.1), Class::Crash, (&[], 0), &[]).len()
+        };
+        assert_eq!(told((3, 2), (2, 1)), 0);
+        assert_eq!(told((2, 1), (1, 0)), 1, "it was never made anew");
+        assert_eq!(told((3, 2), (2, 2)), 1, "it is missing in the end");
+        assert_eq!(told((2, 1), (3, 2)), 1);
     }
 }

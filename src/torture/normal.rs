@@ -1,6 +1,7 @@
 //! Objects as two runs can be compared by them: what differs between any two runs of the same operator is
 //! left out. Pure.
 
+use super::query::LEADER;
 use jiff::Timestamp;
 use opdev_event::mask;
 use opdev_object::meta;
@@ -53,7 +54,7 @@ pub(super) fn counts(object: &Value) -> bool {
         | ("apiextensions.k8s.io", "CustomResourceDefinition")
         | ("apiregistration.k8s.io", "APIService") => false,
         ("", "ConfigMap") => {
-            let leader = meta::annotation(object, "control-plane.alpha.kubernetes.io/leader").is_some();
+            let leader = meta::annotation(object, LEADER).is_some();
             !leader && meta::name(object) != Some("kube-root-ca.crt")
         }
         ("", "ServiceAccount") => meta::name(object) != Some("default"),
@@ -220,9 +221,18 @@ fn hidden(value: &Value) -> String {
 fn shown(path: &str, value: &Value) -> String {
     match value {
         Value::String(text) if is_time(text) => ANY.to_owned(),
-        _ if path == ".metadata.deletionTimestamp" => ANY.to_owned(),
+        _ if path == ".metadata.deletionTimestamp" || is_version(path) => ANY.to_owned(),
         value => plain(value),
     }
+}
+
+/// Returns true if the last key of a path names the resourceVersion or the uid of another object, as
+/// annotations of operators do.
+fn is_version(path: &str) -> bool {
+    let key = path.trim_end_matches(']').rsplit(['.', '[', '/', '=']).next().unwrap_or_default();
+    let letters: String = key.chars().filter(char::is_ascii_alphabetic).collect();
+    let letters = letters.to_ascii_lowercase();
+    letters.ends_with("resourceversion") || letters == "uid"
 }
 
 /// Returns true if a text is a time, as Kubernetes or Go writes it.
@@ -294,6 +304,19 @@ mod tests {
         assert!(fields[".data.password"].starts_with(SECRET), "{fields:?}");
         assert!(!format!("{fields:?}").contains("aHVudGVyMg"), "{fields:?}");
         assert_eq!(fields[".metadata.labels.a"], "b");
+    }
+
+    #[test]
+    fn the_version_of_another_object_is_any() {
+        let version = |at: &str| format!(".metadata.annotations{at}");
+        for path in
+            ["[limits-cm-resource-version]", "[example.com/configResourceVersion]", ".resource_version"]
+        {
+            assert_eq!(shown(&version(path), &json!("286")), ANY, "{path}");
+        }
+        for path in [".version", "[example.com/resource-versions]", "[resourceVersion.example.com/image]"] {
+            assert_eq!(shown(&version(path), &json!("286")), "286", "{path}");
+        }
     }
 
     #[test]

@@ -63,8 +63,10 @@ pub(super) struct ProgramStart {
     pub(super) command: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
-    /// True if it was built with the trace.
+    /// True if it was built with the trace, so that its calls say where they are made.
     pub(super) traced: bool,
+    /// True if the trace tells of its reconciles, too.
+    pub(super) tells: bool,
 }
 
 /// Stands in a command for the path of the kubeconfig.
@@ -132,8 +134,8 @@ impl Subject {
     }
 
     /// Returns true if it tells of its reconciles.
-    pub(super) fn is_traced(&self) -> bool {
-        matches!(self, Subject::Program(start) if start.traced)
+    pub(super) fn tells(&self) -> bool {
+        matches!(self, Subject::Program(start) if start.tells)
     }
 
     /// Returns true if it is a process of its own.
@@ -150,9 +152,11 @@ impl Own {
         let (publish, sources) = watch::channel(sources);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (tell, news) = watch::channel(0);
-        let listened = Arc::clone(&seen);
+        let (listened, judged) = (Arc::clone(&seen), Arc::clone(record));
+        record.ruled.starts();
         let listening = tokio::spawn(async move {
             while let Some(event) = incoming.recv().await {
+                judged.ruled.event(&event);
                 match event {
                     Event::QueueChanged(queue) => lock(&listened).queue = queue,
                     Event::Reconciled(reconcile) => {
@@ -237,10 +241,16 @@ impl Running {
         let private = PrivateFolder::make(&folder.path().join(STATE))?;
         let provider = start.traced.then_some(AUTH_PROVIDER);
         private.write("kubeconfig", listening.kubeconfig_of(&token, "default", provider).as_bytes())?;
-        let told = start.traced.then(|| Told::listen(private.path())).transpose()?;
+        let judged = Arc::clone(record);
+        let judge = move |traced| judged.ruled.traced(traced);
+        let told = start.traced.then(|| Told::listen(private.path(), judge)).transpose()?;
         let path = private.path().join("kubeconfig").display().to_string();
+        if start.tells {
+            record.ruled.starts();
+        }
         let command: Vec<String> = start.command.iter().map(|word| word.replace(KUBECONFIG, &path)).collect();
-        let mut env = start.env.clone();
+        let named = start.env.iter().map(|(name, value)| (name.clone(), value.replace(KUBECONFIG, &path)));
+        let mut env: BTreeMap<String, String> = named.collect();
         env.insert("KUBECONFIG".to_owned(), path);
         let traced = told.iter().flat_map(Told::environment);
         env.extend(traced.map(|(name, value)| (name.to_owned(), value)));
@@ -308,6 +318,14 @@ impl Operator {
                 let told = program.told.iter().flat_map(|told| told.failing(ATTEMPTS));
                 told.map(|(of, why)| words(&of, &why)).collect()
             }
+        }
+    }
+
+    /// Why it does not come to rest, in words.
+    pub(super) fn restless(&self, record: &Record) -> String {
+        match self {
+            Operator::Own(_) => record.restless(None),
+            Operator::Program(program) => record.restless(program.told.as_ref()),
         }
     }
 
@@ -410,8 +428,12 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
     loop {
         plane.settled().await;
         news.borrow_and_update();
+        if let Some(heard) = &mut heard {
+            heard.borrow_and_update();
+        }
         let busy = || told.is_some_and(Told::is_busy);
         let was_busy = busy();
+        record.at_work(was_busy);
         let something = async {
             match &mut heard {
                 Some(heard) => tokio::select! {
@@ -427,6 +449,7 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
         }
         if record.moved() != revision {
             (revision, unchanged) = (record.moved(), Instant::now());
+            told.inspect(|told| told.changed());
             continue;
         }
         if plane.is_settled() && (still || unchanged.elapsed() > LONGEST_WINDOW) {

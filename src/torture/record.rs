@@ -5,6 +5,10 @@ use super::judge::Counts;
 use super::normal;
 use super::plan::{Disturbance, Possible, Write};
 use super::point::{Call, Counter, Point, signature};
+use super::query::{at, is_beside, is_leader, parameter, place, plural, says_nothing};
+use super::restless::{Called, Lately, Restless};
+use super::ruled::Ruled;
+use super::told::Told;
 use opdev_controlplane::registry::Registry;
 use opdev_controlplane::storage::{Change, ChangeKind, Watch};
 use opdev_controlplane::{
@@ -26,6 +30,8 @@ pub(super) struct Record {
     news: watch::Sender<u64>,
     /// How often the operator was to be killed.
     killed: watch::Sender<u32>,
+    /// The rules of findings.
+    pub(super) ruled: Ruled,
 }
 
 struct Inner {
@@ -58,9 +64,17 @@ struct Inner {
     open_watches: BTreeMap<String, u32>,
     /// What lists from a cache are shown: the resource and the revision.
     past: Option<(String, u64)>,
-    /// The last thing that happened, and the longest time between two within a step.
+    /// The last thing that happened, the longest silence since the last change, and the longest one within a
+    /// step that ended with a change. What fails and is tried again without changing anything is nothing to
+    /// wait for.
     last: Instant,
+    silence: Duration,
     gap: Duration,
+    /// True while the program is known to be at work, so that a silence says nothing.
+    at_work: bool,
+    /// Changes and calls of late.
+    changed: Lately<Arc<Change>>,
+    asked: Lately<Called>,
     /// The namespace that nobody touches.
     bystander: Option<String>,
 }
@@ -104,7 +118,11 @@ impl Record {
             open_watches: BTreeMap::new(),
             past: None,
             last: Instant::now(),
+            silence: Duration::ZERO,
+            at_work: false,
             gap: Duration::ZERO,
+            changed: Lately::default(),
+            asked: Lately::default(),
             bystander: None,
         };
         Ok(Arc::new(Record {
@@ -112,6 +130,7 @@ impl Record {
             inner: Mutex::new(inner),
             news: watch::Sender::new(0),
             killed: watch::Sender::new(0),
+            ruled: Ruled::default(),
         }))
     }
 
@@ -129,6 +148,7 @@ impl Record {
 
     /// The operator that runs is gone.
     pub(super) fn ended(&self) {
+        self.ruled.ends();
         self.lock().start += 1;
     }
 
@@ -140,14 +160,14 @@ impl Record {
             inner.history.clear();
         }
         inner.step = Some(step);
-        inner.last = Instant::now();
+        (inner.last, inner.silence) = (Instant::now(), Duration::ZERO);
     }
 
     /// The step is over.
     pub(super) fn at_rest(&self) {
         let mut inner = self.lock();
         self.drain(&mut inner);
-        inner.last = Instant::now();
+        (inner.last, inner.silence) = (Instant::now(), Duration::ZERO);
     }
 
     /// The namespace whose objects nobody touches, and the resource of the sample.
@@ -237,12 +257,24 @@ impl Record {
         }
     }
 
-    fn tell(&self, inner: &mut Inner) {
-        if inner.step.is_some() {
-            inner.gap = inner.gap.max(inner.last.elapsed());
+    /// The program is known to be at work, or not.
+    pub(super) fn at_work(&self, at_work: bool) {
+        self.lock().at_work = at_work;
+    }
+
+    /// Why the operator does not come to rest, in words.
+    pub(super) fn restless(&self, told: Option<&Told>) -> String {
+        let mut inner = self.lock();
+        self.drain(&mut inner);
+        let placed = inner.writes.iter().filter(|write| write.changes);
+        let places = placed.filter_map(|write| Some((write.object.clone(), write.place.clone()?))).collect();
+        let (now, changes, called) = (Instant::now(), &inner.changed, &inner.asked);
+        match told {
+            Some(told) => told.lately(|begun, open| {
+                Restless { now, changes, called, places, begun: Some(begun), open }.words()
+            }),
+            None => Restless { now, changes, called, places, begun: None, open: Vec::new() }.words(),
         }
-        inner.last = Instant::now();
-        self.news.send_modify(|count| *count += 1);
     }
 
     /// Counts what came and went since the last look, and gives it back.
@@ -262,6 +294,8 @@ impl Record {
             let beside = matches!(plural(&change.table), "leases" | "events");
             if !beside && !is_leader(&change.object.glance()) {
                 inner.moved = change.revision;
+                inner.changed.note(Instant::now(), Arc::clone(change));
+                inner.gap = inner.gap.max(std::mem::take(&mut inner.silence));
             }
             let made = change.previous.is_none() && change.kind != ChangeKind::Deleted;
             let gone = change.kind == ChangeKind::Deleted;
@@ -324,8 +358,12 @@ impl Record {
                 && *change.key.name == *name
                 && *change.key.namespace == *target.namespace
         };
-        let exactly = changes.iter().filter(of_object).find(|change| Some(change.revision) == revision);
-        let change = exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete"));
+        // Others may have looked since it was done.
+        let lately = inner.changed.newest(Instant::now());
+        let exactly = lately.filter(of_object).find(|change| Some(change.revision) == revision).cloned();
+        let change =
+            exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete").cloned());
+        let change = change.as_ref();
         let before = change.and_then(|change| change.previous.as_ref()).map(|stored| stored.glance());
         let after = change.map(|change| change.object.glance());
         let named = Call {
@@ -392,6 +430,21 @@ fn continues(change: &Change, verb: &str, resource: &str) -> bool {
 }
 
 impl Inner {
+    /// Something happens.
+    fn hear(&mut self) {
+        if self.step.is_some() && !self.at_work {
+            self.silence = self.silence.max(self.last.elapsed());
+        }
+        self.last = Instant::now();
+    }
+
+    /// A call was answered.
+    fn ask(&mut self, verb: &str, target: &ApiPath<'_>, status: u16) {
+        let parts = [target.resource, target.namespace, target.name, target.subresource];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        self.asked.note(Instant::now(), (format!("{verb} {}", parts.join("/")), status));
+    }
+
     fn gate(&mut self, resource: &str) -> &watch::Sender<Passage> {
         self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(Passage::Open))
     }
@@ -445,24 +498,6 @@ impl Inner {
             retry_after: None,
         })
     }
-}
-
-/// Returns true if an object is the lock of an older leader election, which is renewed every two seconds.
-fn is_leader(object: &Value) -> bool {
-    meta::annotation(object, "control-plane.alpha.kubernetes.io/leader").is_some()
-}
-
-/// Resources whose calls say nothing about the operator's work.
-fn is_beside(resource: &str) -> bool {
-    matches!(
-        resource,
-        "" | "events"
-            | "leases"
-            | "tokenreviews"
-            | "subjectaccessreviews"
-            | "selfsubjectaccessreviews"
-            | "selfsubjectrulesreviews"
-    )
 }
 
 struct Eyes {
@@ -523,6 +558,14 @@ impl Observer for Eyes {
 
     fn seen(&self, observation: Observation) {
         let record = &self.record;
+        record.ruled.observed(&observation);
+        if says_nothing(&observation) {
+            if let Observation::Answered(exchange) = &observation {
+                record.lock().called.remove(&exchange.asked.number);
+            }
+            return;
+        }
+        record.lock().hear();
         match &observation {
             Observation::Answered(exchange) => {
                 let target = ApiPath::of(&exchange.asked.path);
@@ -531,20 +574,14 @@ impl Observer for Eyes {
                     if exchange.status == 200 {
                         *record.lock().open_watches.entry(target.resource.to_owned()).or_default() += 1;
                     }
-                } else if (200..300).contains(&exchange.status) {
-                    record.write(exchange);
                 } else {
-                    record.lock().called.remove(&exchange.asked.number);
+                    record.lock().ask(verb, &target, exchange.status);
+                    if (200..300).contains(&exchange.status) {
+                        record.write(exchange);
+                    } else {
+                        record.lock().called.remove(&exchange.asked.number);
+                    }
                 }
-                let may_lead =
-                    matches!(target.resource, "configmaps" | "endpoints") && !target.name.is_empty();
-                let leads = || exchange.answer.value().is_some_and(|object| is_leader(&object));
-                if is_beside(target.resource) || (may_lead && leads()) {
-                    return;
-                }
-            }
-            Observation::Delivered(delivery) if is_beside(ApiPath::of(&delivery.asked.path).resource) => {
-                return;
             }
             Observation::Delivered(_) => {}
             Observation::WatchEnded(asked) => {
@@ -554,56 +591,10 @@ impl Observer for Eyes {
                 }
             }
         }
-        record.tell(&mut record.lock());
+        record.news.send_modify(|count| *count += 1);
     }
 
     fn leaving(&self, asked: &Asked) -> Leaving {
         self.record.lock().leaving.remove(&asked.number).unwrap_or_default()
-    }
-}
-
-/// The place in the operator's code that a traced program puts behind the id of its reconcile.
-fn place(asked: &Asked) -> Option<String> {
-    asked.mark.as_deref()?.split(' ').nth(2).map(str::to_owned)
-}
-
-/// The plural in the name of a table: the group comes before it.
-fn plural(table: &str) -> &str {
-    table.rsplit('/').next().unwrap_or(table)
-}
-
-/// A parameter of a query.
-fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
-    let mut parts = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
-    parts.find(|(key, _)| *key == name).map(|(_, value)| value)
-}
-
-/// A query for a list as it was at a revision.
-fn at(query: &str, revision: u64) -> String {
-    let others = query.split('&').filter(|part| !part.starts_with("resourceVersion") && !part.is_empty());
-    let mut parts: Vec<String> = others.map(str::to_owned).collect();
-    parts.push(format!("resourceVersion={revision}"));
-    parts.push("resourceVersionMatch=Exact".to_owned());
-    parts.join("&")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use opdev_controlplane::resource::resource_id;
-
-    #[test]
-    fn tables_of_every_group_are_known_by_their_plural() {
-        for group in ["", "coordination.k8s.io", "events.k8s.io"] {
-            assert_eq!(plural(&resource_id(group, "leases")), "leases");
-        }
-    }
-
-    #[test]
-    fn a_list_from_a_cache_is_asked_for_at_a_revision() {
-        let query = "limit=500&resourceVersion=0&resourceVersionMatch=NotOlderThan";
-        assert_eq!(at(query, 42), "limit=500&resourceVersion=42&resourceVersionMatch=Exact");
-        assert_eq!(at("", 3), "resourceVersion=3&resourceVersionMatch=Exact");
-        assert_eq!(parameter(query, "resourceVersion"), Some("0"));
     }
 }

@@ -6,11 +6,11 @@ use super::normal::{self, Snapshot};
 use super::operator::{Operator, Subject, first_call, objects};
 use super::plan::{Disturbance, Possible, Write};
 use super::record::{Record, is_of};
-use super::scenario::{Scenario, Step, reference};
+use super::restless::RESTLESS;
+use super::scenario::{Scenario, reference};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
-use opdev_controlplane::registry::Registry;
 use opdev_controlplane::{Config, ControlPlane, Listen, Listening, Passage};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ const WATCH_AGAIN: Duration = Duration::from_secs(15);
 /// For so long a program that was started is at the beginning, and for so long it has to be quiet then.
 const BEGINNING: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
 /// The times of a program that tells of its reconciles: it is not quiet while one is under way.
-const BEGINNING_TOLD: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(500));
+const BEGINNING_TOLD: (Duration, Duration) = (Duration::from_millis(1000), Duration::from_millis(300));
 /// The longest view of the past. An operator that believes it may make a child again and again, and the
 /// garbage collector deletes it each time, as its owner is gone: that is no fault of the operator.
 const LONGEST_PAST: Duration = Duration::from_secs(5);
@@ -104,7 +104,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         troubles.extend(operator.failing());
         troubles.extend(operator.ended().await);
     }
-    let noted = stage.record.noted();
+    let (noted, opened) = (stage.record.noted(), stage.record.ruled.opened());
     stage.leave().await;
     if noted.lost {
         bail!("more happened at once than the control plane remembers, so that it cannot be judged");
@@ -117,6 +117,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
             stuck,
             troubles: troubles.into_iter().collect(),
             bystander: (before, after),
+            opened,
         },
         writes: noted.writes,
         possible: noted.possible,
@@ -215,24 +216,7 @@ impl<'a> Stage<'a> {
         if let Some(operator) = self.operator.take() {
             operator.kill().await;
         }
-        self.free_leases().await;
-    }
-
-    /// A program that was killed gives no lead back; the next start need not wait for it.
-    async fn free_leases(&self) {
-        let Ok(leases) = self.send(Method::GET, "/apis/coordination.k8s.io/v1/leases", "", None).await else {
-            return;
-        };
-        for lease in leases["items"].as_array().into_iter().flatten() {
-            let (Some(namespace), Some(name)) = (meta::namespace(lease), meta::name(lease)) else { continue };
-            if namespace == "kube-node-lease" {
-                continue;
-            }
-            let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
-            if let Err(error) = self.send(Method::DELETE, &path, "", None).await {
-                tracing::debug!("lease {namespace}/{name} is left: {error:#}");
-            }
-        }
+        self.free_leads().await;
     }
 
     /// Ends all of it.
@@ -359,7 +343,7 @@ impl<'a> Stage<'a> {
                 continue;
             }
             let (plane, record) = (&self.plane, &self.record);
-            let beginning = if self.input.subject.is_traced() { BEGINNING_TOLD } else { BEGINNING };
+            let beginning = if self.input.subject.tells() { BEGINNING_TOLD } else { BEGINNING };
             let window = match self.started.elapsed() < beginning.0 {
                 true => self.input.window.max(beginning.1),
                 false => self.input.window,
@@ -400,7 +384,12 @@ impl<'a> Stage<'a> {
                     if past {
                         return Ok(());
                     }
-                    self.troubles.push(format!("the operator does not come to rest within {} s", self.input.limit.as_secs()));
+                    let why = self.operator.as_ref().map(|operator| operator.restless(&self.record));
+                    let limit = self.input.limit.as_secs();
+                    self.troubles.push(format!(
+                        "the operator {RESTLESS} within {limit} s: {}",
+                        why.unwrap_or_default()
+                    ));
                     return Ok(());
                 }
             }
@@ -435,73 +424,6 @@ impl<'a> Stage<'a> {
         Ok(false)
     }
 
-    async fn act(&self, step: &Step) -> Result<()> {
-        match step {
-            Step::Apply(objects) => self.apply(objects).await,
-            Step::Patch { object, patch } => {
-                let path = self.path(object)?;
-                self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await.map(drop)
-            }
-            Step::Delete(objects) => {
-                for object in objects.iter().rev() {
-                    self.delete(&self.path(object)?).await?;
-                }
-                Ok(())
-            }
-            Step::DeleteChild(parent) => match self.child(parent)? {
-                Some(child) => self.delete(&self.path(&child)?).await,
-                None => Ok(()),
-            },
-            Step::DeleteNamespace(namespace) => self.delete(&format!("/api/v1/namespaces/{namespace}")).await,
-        }
-    }
-
-    async fn delete(&self, path: &str) -> Result<()> {
-        let options = json!({"propagationPolicy": "Background"});
-        match self.send(Method::DELETE, path, "application/json", Some(&options)).await {
-            Err(error) if is_not_found(&error) => Ok(()),
-            other => other.map(drop),
-        }
-    }
-
-    /// The first object that belongs to another one.
-    fn child(&self, parent: &Value) -> Result<Option<Value>> {
-        let wanted = reference(parent).context("an object has apiVersion, kind and a name")?;
-        let all = objects(&self.plane);
-        let is_parent =
-            |object: &&Arc<Value>| ObjectRef::of(object).is_some_and(|found| found.key() == wanted.key());
-        let Some(uid) = all.iter().find(is_parent).and_then(|object| meta::uid(object)) else {
-            return Ok(None);
-        };
-        let owned = all.iter().filter(|object| {
-            normal::counts(object) && meta::owner_references(object).iter().any(|owner| owner.uid == uid)
-        });
-        let first = owned.min_by_key(|object| normal::id(object));
-        Ok(first.map(|object| (**object).clone()))
-    }
-
-    /// The object that a step deletes and that is still there.
-    fn left(&self, step: &Step) -> Option<String> {
-        let registry = self.plane.api().registry();
-        let there = |object: &Value| {
-            let wanted = reference(object)?;
-            let table = table(registry, &wanted)?;
-            let key = opdev_controlplane::storage::Key::new(
-                wanted.namespace.as_deref().unwrap_or_default(),
-                &wanted.name,
-            );
-            registry.store.get(&table, &key)?;
-            Some(normal::id(object))
-        };
-        match step {
-            Step::Delete(objects) => objects.iter().find_map(there),
-            Step::DeleteNamespace(name) => {
-                there(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
-            }
-            Step::Apply(_) | Step::Patch { .. } | Step::DeleteChild(_) => None,
-        }
-    }
-
     /// Makes a namespace that is not there.
     pub(super) async fn namespace(&self, name: &str) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -526,23 +448,6 @@ impl<'a> Stage<'a> {
                 .with_context(|| format!("{} is not applied", normal::id(object)))?;
         }
         Ok(())
-    }
-
-    /// The path of an object.
-    pub(super) fn path(&self, object: &Value) -> Result<String> {
-        let wanted = reference(object).context("an object has apiVersion, kind and a name")?;
-        let served = self.plane.api().registry().catalog.served();
-        let gvk = &wanted.gvk;
-        let resource = served
-            .by_kind(&gvk.group, Some(&gvk.version), &gvk.kind)
-            .with_context(|| format!("{} {} is not served", gvk.api_version(), gvk.kind))?;
-        let root = if gvk.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", gvk.group) };
-        let place = match (&wanted.namespace, resource.namespaced) {
-            (Some(namespace), true) => format!("namespaces/{namespace}/"),
-            (None, true) => "namespaces/default/".to_owned(),
-            (_, false) => String::new(),
-        };
-        Ok(format!("{root}/{}/{place}{}/{}", gvk.version, resource.plural, wanted.name))
     }
 
     /// The plural of the sample's first object.
@@ -587,14 +492,4 @@ fn reconciled(plane: &ControlPlane, input: &RunInput<'_>) -> Vec<ObjectRef> {
         sources.watch(&found.gvk.group, &found.gvk.kind).map(|_| found)
     };
     objects(plane).iter().filter_map(of).collect()
-}
-
-fn table(registry: &Registry, wanted: &ObjectRef) -> Option<String> {
-    let served = registry.catalog.served();
-    let gvk = &wanted.gvk;
-    served.by_kind(&gvk.group, Some(&gvk.version), &gvk.kind).map(|resource| resource.table.to_string())
-}
-
-pub(super) fn is_not_found(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
 }

@@ -1,13 +1,15 @@
 //! The smallest plan that still ends with the difference of a finding: steps and fields of the sample that do
 //! not matter are taken away one by one. And the place in the operator's code that a difference leads to.
 
-use super::TortureInput;
 use super::campaign::{learn, once, words};
+use super::input::TortureInput;
 use super::judge::Difference;
 use super::plan::{Disturbance, Past, Write};
 use super::point::Point;
 use super::scenario::{Scenario, Step};
 use super::subject::Prepared;
+use futures::future::join;
+use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,12 +67,15 @@ async fn comes_again(
 ) -> Option<Vec<Difference>> {
     // A run in this process follows from its seed; a program is asked twice.
     let runs = if prepared.subject.is_program() { 2 } else { 1 };
-    let known = learn(input, prepared, scenario, (runs, window)).await.ok()?;
-    let steps = words(scenario);
+    let learned = learn(input, prepared, scenario, (runs, window));
+    let one = |_| once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, window));
+    let disturbed = stream::iter(0..runs).map(one).buffered(input.parallel.max(1)).collect::<Vec<_>>();
+    let (known, all) =
+        if input.parallel > 1 { join(learned, disturbed).await } else { (learned.await, disturbed.await) };
+    let (known, steps) = (known.ok()?, words(scenario));
     let mut found = None;
-    for _ in 0..runs {
-        let ran = once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window));
-        let ran = ran.await.ok().filter(|ran| ran.met)?;
+    for ran in all {
+        let ran = ran.ok().filter(|ran| ran.met)?;
         let class = disturbance.class();
         let from = disturbance.effective_from();
         let now = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);

@@ -1,8 +1,8 @@
 //! The parts of a project that are tortured: its charts and scripts or its program, its CRDs, its samples.
 
+use super::input::{NoEnvironment, TortureInput};
 use super::operator::{KUBECONFIG, ProgramStart, Subject};
 use super::scenario::Sample;
-use super::{NoEnvironment, TortureInput};
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
 use opdev_cluster::Choice;
@@ -21,6 +21,7 @@ use opdev_project::program::settings::{Build, Plan};
 use opdev_scenario::found::Gate;
 use opdev_scenario::shared_cluster::Namespaces;
 use opdev_sources::Sources;
+use opdev_trace::inject::Rung;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -189,7 +190,7 @@ fn cluster_wide(definitions: &[Arc<Value>]) -> BTreeSet<(String, String)> {
 /// Builds a program once, and says how it is started.
 async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempfile::TempDir)> {
     let folder = tempfile::tempdir().context("no folder for the program can be made")?;
-    let (mut traced, mut command) = (false, Vec::new());
+    let (mut traced, mut tells, mut command) = (false, false, Vec::new());
     let build = match &plan.build {
         Build::Go { .. } => {
             let built = tokio::select! {
@@ -201,6 +202,7 @@ async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempf
             let built = built.with_context(|| format!("{} cannot be built", plan.words))?;
             if let Some(built) = built {
                 traced = built.rung.is_some();
+                tells = built.rung.is_some_and(|rung| rung != Rung::Header);
                 command.push(built.path.display().to_string());
             }
             None
@@ -236,5 +238,5 @@ async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempf
     command.extend(plan.command.iter().cloned());
     let says = command.iter().any(|word| word.contains(KUBECONFIG));
     tracing::debug!(says, "the program takes its kubeconfig from its command");
-    Ok((ProgramStart { command, dir: plan.dir.clone(), env, traced }, folder))
+    Ok((ProgramStart { command, dir: plan.dir.clone(), env, traced, tells }, folder))
 }

@@ -2,15 +2,30 @@
 //! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
+use super::restless::{Begun, Lately};
 use opdev_findings::facts::record::{Begin, End, Record, Traced};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use opdev_trace::inject::{Listener, ManagerOptions, environment, socket_path};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
+
+/// The delay before the first new try in the queues of controller-runtime; it doubles with each.
+const FIRST_BACKOFF: Duration = Duration::from_millis(5);
+/// The longest one.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(1000);
+/// A reconcile that comes by itself later than that is not waited for.
+const SOON: Duration = Duration::from_secs(2);
+/// One that did not come by then does not come.
+const OVERDUE: Duration = Duration::from_secs(1);
+/// Reconciles of an object without any change after which the next one is not waited for: of one that only
+/// comes by itself, and of one that fails.
+const IDLE: u32 = 2;
+const TRIES: u32 = 6;
 
 /// Listens to one start of a program.
 pub(super) struct Told {
@@ -24,8 +39,14 @@ pub(super) struct Told {
 /// Reconciles by what was told of them. Pure.
 #[derive(Debug, Default)]
 struct Reconciles {
-    /// By the id: its controller and object.
-    open: HashMap<String, String>,
+    /// By the id: its controller and object, and since when.
+    open: HashMap<String, (String, Instant)>,
+    /// Reconciles that began lately.
+    begun: Lately<Begun>,
+    /// By controller and object: when the next reconcile comes by itself.
+    later: HashMap<String, Instant>,
+    /// By the same: reconciles that have ended since the last change.
+    idle: HashMap<String, u32>,
     /// How often in a row those of an object failed, and the last error.
     failing: BTreeMap<String, (u32, String)>,
 }
@@ -36,11 +57,24 @@ impl Reconciles {
             "" => begin.name.clone(),
             namespace => format!("{namespace}/{}", begin.name),
         };
-        self.open.insert(begin.id.clone(), format!("{} by {}", object, begin.controller));
+        let (of, now) = (format!("{} by {}", object, begin.controller), Instant::now());
+        self.begun.note(now, Begun::new(&of, begin));
+        self.later.remove(&of);
+        self.open.insert(begin.id.clone(), (of, now));
     }
 
     fn end(&mut self, end: &End) {
-        let Some(of) = self.open.remove(&end.id) else { return };
+        let Some((of, _)) = self.open.remove(&end.id) else { return };
+        *self.idle.entry(of.clone()).or_default() += 1;
+        let failed = !end.error.is_empty() || !end.panic.is_empty();
+        let after = match end.requeue_after {
+            0 if (failed && !end.terminal) || end.requeue => Some(self.backoff(&of)),
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos.unsigned_abs())),
+        };
+        if let Some(due) = after.and_then(|after| Instant::now().checked_add(after)) {
+            self.later.insert(of.clone(), due);
+        }
         if end.error.is_empty() && end.panic.is_empty() {
             self.failing.remove(&of);
             return;
@@ -57,12 +91,33 @@ impl Reconciles {
     }
 }
 
+impl Reconciles {
+    /// The delay of the queue before the next try, as controller-runtime has it unless the operator says
+    /// otherwise.
+    fn backoff(&self, of: &str) -> Duration {
+        let failed = self.failing.get(of).map_or(0, |(failed, _)| *failed);
+        (FIRST_BACKOFF * 2u32.saturating_pow(failed.min(20))).min(LONGEST_BACKOFF)
+    }
+
+    /// Returns true if a reconcile is under way, or comes by itself so soon that it may be part of what goes
+    /// on. An object that has been reconciled often without any change waits for nothing that comes by
+    /// itself.
+    fn is_busy(&self, now: Instant) -> bool {
+        let soon = |of: &String, due: &Instant| {
+            let idle = self.idle.get(of).copied().unwrap_or_default();
+            let tries = if self.failing.contains_key(of) { TRIES } else { IDLE };
+            idle < tries && *due <= now + SOON && now <= *due + OVERDUE
+        };
+        !self.open.is_empty() || self.later.iter().any(|(of, due)| soon(of, due))
+    }
+}
+
 impl Told {
-    /// Listens; `folder` is one that only this user can read.
+    /// Listens; `folder` is one that only this user can read. `judge` gets what was told.
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(super) fn listen(folder: &Path) -> Result<Told> {
+    pub(super) fn listen(folder: &Path, judge: impl Fn(Traced) + Send + 'static) -> Result<Told> {
         let socket = socket_path(folder);
         let (listener, mut records) =
             Listener::start(&socket).context("no socket for the program's trace")?;
@@ -70,14 +125,23 @@ impl Told {
         let (tell, news) = watch::channel(0);
         let heard = Arc::clone(&seen);
         let hearing = tokio::spawn(async move {
-            while let Some(Traced { record, .. }) = records.recv().await {
-                match &record {
+            while let Some(traced) = records.recv().await {
+                match &traced.record {
                     Record::Begin(begin) => lock(&heard).begin(begin),
                     Record::End(end) => lock(&heard).end(end),
+                    Record::Controller(_) | Record::Read(_) => {
+                        judge(traced);
+                        continue;
+                    }
                     // A reconcile that was under way when records were lost may have ended since.
-                    Record::Dropped { .. } | Record::Closed => lock(&heard).open.clear(),
+                    Record::Dropped { .. } | Record::Closed => {
+                        let mut heard = lock(&heard);
+                        heard.open.clear();
+                        heard.later.clear();
+                    }
                     _ => continue,
                 }
+                judge(traced);
                 tell.send_modify(|count| *count += 1);
             }
         });
@@ -90,9 +154,21 @@ impl Told {
         environment(&self.socket, &ManagerOptions::default())
     }
 
-    /// Returns true if a reconcile is under way.
+    /// Returns true if a reconcile is under way or comes soon.
     pub(super) fn is_busy(&self) -> bool {
-        !lock(&self.seen).open.is_empty()
+        lock(&self.seen).is_busy(Instant::now())
+    }
+
+    /// Something has changed: what follows by itself may change more.
+    pub(super) fn changed(&self) {
+        lock(&self.seen).idle.clear();
+    }
+
+    /// Gives what began lately, and what is under way with how long.
+    pub(super) fn lately<T>(&self, give: impl FnOnce(&Lately<Begun>, Vec<(String, Duration)>) -> T) -> T {
+        let seen = lock(&self.seen);
+        let open = seen.open.values().map(|(of, since)| (of.clone(), since.elapsed())).collect();
+        give(&seen.begun, open)
     }
 
     /// Failures so far count no more.
@@ -156,5 +232,45 @@ mod tests {
         told.end(&End { id: "1".to_owned(), panic, panic_place, ..End::default() });
         let why: Vec<_> = told.failing.into_values().collect();
         assert_eq!(why, [(1, "it panics (a.go:4)".to_owned())]);
+    }
+
+    fn ended(requeue_after: Duration, error: &str) -> Reconciles {
+        let mut told = Reconciles::default();
+        told.once("1", requeue_after, error);
+        told
+    }
+
+    impl Reconciles {
+        fn once(&mut self, id: &str, requeue_after: Duration, error: &str) {
+            let (id, error) = (id.to_owned(), error.to_owned());
+            self.begin(&Begin { id: id.clone(), name: "a".to_owned(), ..Begin::default() });
+            let requeue_after = i64::try_from(requeue_after.as_nanos()).unwrap();
+            self.end(&End { id, error, requeue_after, ..End::default() });
+        }
+    }
+
+    #[test]
+    fn a_reconcile_that_comes_soon_is_waited_for_until_one_changes_nothing() {
+        let now = Instant::now();
+        let mut told = ended(Duration::from_secs(1), "");
+        assert!(told.is_busy(now));
+        assert!(!told.is_busy(now + SOON + OVERDUE), "it did not come");
+        told.once("2", Duration::from_secs(1), "");
+        assert!(!told.is_busy(now), "the second one changed nothing");
+        told.idle.clear();
+        assert!(told.is_busy(now), "now something has changed");
+        assert!(!ended(Duration::from_secs(60), "").is_busy(now), "a period is nothing to wait for");
+        assert!(!ended(Duration::ZERO, "").is_busy(now));
+    }
+
+    #[test]
+    fn tries_after_an_error_are_waited_for_a_few_times() {
+        let mut told = ended(Duration::ZERO, "no luck");
+        let tries = (2..20).take_while(|number| {
+            let busy = told.is_busy(Instant::now());
+            told.once(&number.to_string(), Duration::ZERO, "no luck");
+            busy
+        });
+        assert_eq!(tries.count(), TRIES as usize - 1);
     }
 }

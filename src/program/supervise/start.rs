@@ -94,9 +94,13 @@ impl Life {
     fn environment(&self, environment: &Environment) -> BTreeMap<String, String> {
         let given = if self.rung.is_some() { &environment.traced } else { &environment.plain };
         let mut env = given.clone();
-        env.extend(self.builder.plan.env.clone());
         let given = if self.plain_clients { &environment.plain } else { given };
-        env.extend(given.get_key_value("KUBECONFIG").map(|(name, value)| (name.clone(), value.clone())));
+        let cluster = given.get_key_value("KUBECONFIG");
+        let path = cluster.map_or("", |(_, path)| path.as_str());
+        let own = self.builder.plan.env.iter();
+        // Some programs look for the path under a name of their own.
+        env.extend(own.map(|(name, value)| (name.clone(), value.replace(KUBECONFIG, path))));
+        env.extend(cluster.map(|(name, value)| (name.clone(), value.clone())));
         env
     }
 
