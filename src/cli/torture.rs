@@ -208,8 +208,8 @@ fn code(report: &Report) -> u8 {
 
 fn read_baseline(path: &Path) -> Result<Vec<String>> {
     let text = opdev_os::read::text(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let value = opdev_object::yaml::from_str(&text)
-        .map_err(|error| anyhow!("{}:{}:{}: {}", path.display(), error.line, error.column, error.message))?;
+    let value =
+        opdev_object::yaml::from_str(&text).map_err(|error| anyhow!("{}", error.in_file(path.display())))?;
     let Some(all) = value["findings"].as_array() else {
         bail!("{} has no list `findings`: `opdev torture --write-baseline` writes one", path.display());
     };

@@ -35,6 +35,8 @@ pub struct Evidence {
     pub writes: Vec<WriteFact>,
     /// Refusals of its calls, in order.
     pub refusals: Vec<RefusalFact>,
+    /// Warnings in answers to its calls, each text once.
+    pub warnings: Vec<WarningFact>,
     /// Writes of the program that belong to no reconcile, mostly Events.
     pub beside: Vec<WriteFact>,
     /// Objects that its cache had in an older version than the program had written.
@@ -240,6 +242,19 @@ pub struct RefusalFact {
     pub dry_run: bool,
     /// True if opdev itself injected it as a fault.
     pub disturbed: bool,
+}
+
+/// A `Warning` header of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct WarningFact {
+    /// The Kubernetes verb of the call.
+    pub verb: String,
+    /// The resource and the name in it, such as `services/web`.
+    pub target: String,
+    /// Its text, masked.
+    pub text: String,
+    /// The place in the operator's code that made the call.
+    pub place: Option<Place>,
 }
 
 /// Evidence on its way to whoever judges it. Clones share it; the first one to ask gets it.

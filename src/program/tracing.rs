@@ -510,6 +510,7 @@ fn call(exchange: &Exchange) -> ObservedCall {
         sent: exchange.request.value(),
         answered: exchange.answer.value(),
         disturbed: exchange.disturbed,
+        warnings: exchange.warnings.clone(),
     }
 }
 

@@ -196,7 +196,7 @@ fn unknown_on_save(word: &str) -> String {
 
 /// `reload` as a map, which also holds what `reload: upgrade` says in short; an error names its place.
 fn reload_as_map(file: &str, text: &str, settings: &mut Value) -> Result<()> {
-    let root = yaml::parse(text).map_err(|error| anyhow!("{file}: {error}"))?;
+    let root = yaml::parse(text).map_err(|error| anyhow!("{}", error.in_file(file)))?;
     let Some(reload) = root.get("reload") else { return Ok(()) };
     let node = if reload.as_str().is_some() { Some(reload) } else { reload.get("release") };
     let Some((node, word)) = node.and_then(|node| Some((node, node.to_text()?))) else { return Ok(()) };
@@ -275,7 +275,7 @@ impl Settings {
     /// Where it cannot be read, is no YAML, or a known key has a value of another type.
     pub fn read(root: &Path, file: &str) -> Result<(Settings, Vec<Diagnostic>)> {
         let text = read::text(root.join(file)).with_context(|| format!("{file} cannot be read"))?;
-        let mut node = yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+        let mut node = yaml::from_str(&text).map_err(|error| anyhow!("{}", error.in_file(file)))?;
         if node.is_null() {
             return Ok((Settings::default(), Vec::new()));
         }

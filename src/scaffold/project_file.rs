@@ -105,7 +105,7 @@ pub(super) fn qualified(group: &str, domain: &str) -> String {
 pub(super) fn read(text: &str) -> Result<(ProjectFile, Vec<String>)> {
     let root = match yaml::from_str(text) {
         Ok(root) => root,
-        Err(error) => bail!("PROJECT:{}:{}: {}", error.line, error.column, error.message),
+        Err(error) => bail!("{}", error.in_file("PROJECT")),
     };
     let word =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -105,11 +105,13 @@ impl Charts {
         read: &Read,
         prints: &Prints<'_>,
         forced: bool,
+        may_install: impl Fn(&str) -> bool,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<String> {
         self.named.retain(|path, _| read.contains_key(path));
         let mut fresh = Vec::new();
         for (path, read) in read {
+            let is_told = self.get(path).is_some_and(|watched| watched.broken.is_some());
             let loading = self.named.entry(path.clone()).or_default();
             let content = prints[path.as_str()];
             if content != loading.content || forced {
@@ -127,7 +129,10 @@ impl Charts {
                     Err(broken) => loading.broken = Some(*broken),
                 }
             }
-            diagnostics.extend(loading.broken.clone());
+            // One that no program can name breaks nothing.
+            let severity = if may_install(path) { Severity::Error } else { Severity::Warning };
+            let broken = loading.broken.clone().filter(|_| !is_told);
+            diagnostics.extend(broken.map(|broken| Diagnostic { severity, ..broken }));
         }
         fresh
     }

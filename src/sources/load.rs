@@ -232,7 +232,10 @@ impl Loader {
         };
         self.reconcilers.try_refused_again(|kind| crd(then, kind) != crd(definitions, kind));
         let loaded = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
-        let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
+        let fresh = {
+            let named = |path: &str| may_install(&files.reconcilers, path);
+            self.charts.load_named(&files.named_charts, &new.named, forced, named, diagnostics)
+        };
         Programs { loaded, fresh, named: self.charts.named() }
     }
 

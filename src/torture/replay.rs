@@ -42,9 +42,8 @@ impl Replay {
     /// Where it is none of opdev's.
     pub(super) fn read(path: &Path) -> Result<Replay> {
         let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
-        let value = yaml::from_str(&text).map_err(|error| {
-            anyhow::anyhow!("{}:{}:{}: {}", path.display(), error.line, error.column, error.message)
-        })?;
+        let value =
+            yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{}", error.in_file(path.display())))?;
         serde_json::from_value(value).with_context(|| {
             format!("{} is no file of a finding that `opdev torture` has written", path.display())
         })

@@ -143,8 +143,7 @@ fn sample(
     let namespace = input.project.settings.namespace.as_deref().unwrap_or("default");
     let read = |path: &str| -> Result<Vec<Value>> {
         let text = small_text(&input.project.root.join(path)).with_context(|| unreadable(path))?;
-        let documents = yaml::documents(&text)
-            .map_err(|error| anyhow::anyhow!("{path}:{}:{}: {}", error.line, error.column, error.message))?;
+        let documents = yaml::documents(&text).map_err(|error| anyhow::anyhow!("{}", error.in_file(path)))?;
         let mut all = Vec::new();
         for document in &documents {
             let mut object = yaml::to_json(document).with_context(|| path.to_owned())?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of
 /// the script.
-const FAULTS: [&str; 11] = [
+const FAULTS: [&str; 12] = [
     "missing-watch",
     "missing-watch-owner",
     "event-dropped",
@@ -17,6 +17,7 @@ const FAULTS: [&str; 11] = [
     "name-collision",
     "no-observed-generation",
     "error-swallowed",
+    "deprecated-api",
     "ready-too-early",
     "panic",
 ];

@@ -12,7 +12,7 @@ use crate::handlers::path::Query;
 use crate::protobuf;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT, WARNING};
 use http::{Request, Response, StatusCode, Uri};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -27,6 +27,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::watch;
 
+/// So many warnings of an answer are told.
+const WARNINGS: usize = 16;
 const MARK: HeaderName = HeaderName::from_static("x-opdev-reconcile");
 
 /// The connection is to end without an answer, because the observer wants it so.
@@ -79,7 +81,7 @@ where
     let sent = Arc::new(Mutex::new(Copy::default()));
     let content_type = plain_type(request.headers());
     let request = request.map(|body| Tee { body, copy: Arc::clone(&sent) });
-    let answered = |status: u16, answer: Copied, disturbed: bool| {
+    let answered = |status: u16, answer: Copied, warnings: Vec<String>, disturbed: bool| {
         let request = sent.lock().unwrap_or_else(PoisonError::into_inner).taken(content_type.clone());
         client.observer.seen(Observation::Answered(Exchange {
             asked: Arc::clone(&asked),
@@ -88,10 +90,11 @@ where
             answer,
             took: began.elapsed(),
             disturbed,
+            warnings,
         }));
     };
     if treatment.reset == Some(Reset::Before) {
-        answered(0, Copied::default(), true);
+        answered(0, Copied::default(), Vec::new(), true);
         return Err(Disconnected);
     }
     if let Some(refusal) = &treatment.refusal {
@@ -103,17 +106,18 @@ where
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         let (response, copied) = passed(widened(response), false).await;
-        answered(response.status().as_u16(), copied, true);
+        answered(response.status().as_u16(), copied, Vec::new(), true);
         return Ok(response);
     }
     let response = upstream(request).await;
     let disturbed = !treatment.delay.is_zero();
+    let warnings = warnings(response.headers());
     if treatment.reset == Some(Reset::After) {
-        answered(0, Copied::default(), true);
+        answered(0, Copied::default(), Vec::new(), true);
         return Err(Disconnected);
     }
     if is_watch(&asked, &response) {
-        answered(response.status().as_u16(), Copied::default(), disturbed);
+        answered(response.status().as_u16(), Copied::default(), warnings, disturbed);
         return Ok(watched(response, &asked, client, treatment));
     }
     // Nothing is copied of a list in parts, which is long, nor of what goes on: a log, and a connection of
@@ -123,7 +127,7 @@ where
         || response.status() == StatusCode::SWITCHING_PROTOCOLS
         || response.extensions().get::<InParts>().is_some();
     let (response, copied) = passed(response, goes_on).await;
-    answered(response.status().as_u16(), copied, disturbed);
+    answered(response.status().as_u16(), copied, warnings, disturbed);
     match client.observer.leaving(&asked) {
         Leaving::Now => Ok(response),
         Leaving::Never => Err(Disconnected),
@@ -154,6 +158,14 @@ pub(super) fn widened<E: 'static>(response: Response<Body>) -> Answered<E> {
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+/// The texts of `Warning` headers, which stand in quotes: `299 - "v1 Endpoints is deprecated"`.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let texts =
+        headers.get_all(WARNING).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+    let quoted = texts.filter_map(|text| text.split_once('"')?.1.rsplit_once('"'));
+    quoted.map(|(text, _)| text.replace("\\\"", "\"").replace("\\\\", "\\")).take(WARNINGS).collect()
 }
 
 fn plain_type(headers: &HeaderMap) -> String {
@@ -408,5 +420,21 @@ impl<E> Watched<E> {
             return protobuf::frame("ERROR", &status).ok().map(Bytes::from);
         }
         Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_read_as_they_were_meant() {
+        let mut headers = HeaderMap::new();
+        for text in
+            ["299 - \"v1 Endpoints is deprecated\"", "299 - \"unknown field \\\"spec.a\\\\b\\\"\"", "299 -"]
+        {
+            headers.append(WARNING, HeaderValue::from_static(text));
+        }
+        assert_eq!(warnings(&headers), ["v1 Endpoints is deprecated", "unknown field \"spec.a\\b\""]);
     }
 }

@@ -145,6 +145,8 @@ pub struct Exchange {
     pub took: Duration,
     /// True if a treatment made it what it is.
     pub disturbed: bool,
+    /// The texts of its `Warning` headers.
+    pub warnings: Vec<String>,
 }
 
 /// Events of a watch.

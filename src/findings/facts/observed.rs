@@ -67,6 +67,9 @@ pub struct ObservedCall {
     /// True if the call was disturbed on purpose.
     #[serde(default)]
     pub disturbed: bool,
+    /// The texts of the `Warning` headers of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the

@@ -51,6 +51,7 @@ pub static RULES: &[&Rule] = &[
     &answers::error_swallowed::RULE,
     &answers::same_error::RULE,
     &answers::not_idempotent_after_restart::RULE,
+    &answers::deprecated_api::RULE,
 ];
 
 /// Rules that count within a reconcile, or judge what it did not do: never told of one that is guessed.

@@ -375,3 +375,22 @@ fn the_page_of_the_docs_is_what_the_rules_say() {
         );
     }
 }
+
+#[test]
+fn a_deprecated_api_is_told_once_with_the_words_of_the_server() {
+    let run = |text: &str| {
+        let mut world = World::new();
+        for name in ["a", "b"] {
+            world.reconcile(|one| {
+                let target = format!("endpoints/{name}");
+                let (verb, text) = ("create".to_owned(), text.to_owned());
+                one.warnings = vec![WarningFact { verb, target, text, place: None }];
+            });
+        }
+        world.rules()
+    };
+    let words = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+    assert_eq!(run(words), [("deprecated-api".to_owned(), FindingSeverity::Warning)]);
+    assert_eq!(run("spec.nodeName: non-functional in v1.27+").len(), 1);
+    assert!(run("unknown field \"spec.foo\"").is_empty());
+}

@@ -11,7 +11,8 @@ mod wakes;
 use super::Findings;
 use jiff::Timestamp;
 use opdev_event::evidence::{
-    Evidence, FieldFact, Handover, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
+    Evidence, FieldFact, Handover, OwnerFact, ReadFact, RefusalFact, StaleFact, WarningFact, WriteFact,
+    WriteVerb,
 };
 use opdev_event::{
     Body, Cause, CauseKind, Event, FindingSeverity, ObjectGone, ObjectSeen, Outcome, ProcessChanged,

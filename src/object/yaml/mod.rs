@@ -156,6 +156,20 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    /// The words for a file of the user: its place, and the reason without the parser's own place and name.
+    pub fn in_file(&self, file: impl fmt::Display) -> String {
+        let why = self.message.strip_prefix("yaml: ").unwrap_or(&self.message);
+        let own = why.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+        let why = own.filter(|(line, _)| line.parse::<u32>().is_ok()).map_or(why, |(_, why)| why);
+        match (self.line, self.column) {
+            (0, _) => format!("{file}: this is no YAML: {why}"),
+            (line, 0) => format!("{file}:{line}: this is no YAML: {why}"),
+            (line, column) => format!("{file}:{line}:{column}: this is no YAML: {why}"),
+        }
+    }
+}
+
 /// Reads the first document as a Kubernetes object is read: integers stay integers.
 pub fn from_str(text: &str) -> Result<Value, Error> {
     match plain::read(text) {
@@ -186,6 +200,19 @@ pub fn to_string(value: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_error_in_a_file_of_the_user_has_its_place_once() {
+        let told = |text: &str| from_str(text).unwrap_err().in_file("opdev.yaml");
+        assert_eq!(
+            told("a: 1\nb: c: d\n"),
+            "opdev.yaml:2:5: this is no YAML: mapping values are not allowed in this context"
+        );
+        let error =
+            Error { line: 0, column: 0, message: "yaml: control characters are not allowed".to_owned() };
+        assert_eq!(error.in_file("x"), "x: this is no YAML: control characters are not allowed");
+        assert!(told("a: [\n").starts_with("opdev.yaml:"), "{}", told("a: [\n"));
+    }
 
     #[test]
     fn reads_yaml_1_1() {

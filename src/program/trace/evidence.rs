@@ -5,7 +5,8 @@ use super::reconcile::{Open, Write};
 use super::spelling::means_same;
 use jiff::Timestamp;
 use opdev_event::evidence::{
-    EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
+    EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WarningFact, WriteFact,
+    WriteVerb,
 };
 use opdev_event::reconcile::object_change::{last_writer, managers_of};
 use opdev_event::{FindingKind, ReadFinding, TraceLevel, mask};
@@ -105,6 +106,21 @@ pub(super) fn refusal(call: &ObservedCall, secrets: &[String]) -> Option<Refusal
     })
 }
 
+/// The warnings in answers to calls, each text once.
+fn warnings(calls: &[ObservedCall], secrets: &[String]) -> Vec<WarningFact> {
+    let mut found: Vec<WarningFact> = Vec::new();
+    for call in calls {
+        for text in &call.warnings {
+            let text = mask::text(text, secrets);
+            if found.len() < FIELDS && !found.iter().any(|known| known.text == text) {
+                let (verb, target) = (call.verb().to_owned(), call.target());
+                found.push(WarningFact { verb, target, text, place: call.place() });
+            }
+        }
+    }
+    found
+}
+
 /// All that a reconcile proves, once it has ended.
 pub(super) fn evidence(
     open: &Open,
@@ -143,6 +159,7 @@ pub(super) fn evidence(
         reads: open.reads.iter().map(read_fact).collect(),
         writes: masked(open.facts.clone(), secrets),
         refusals,
+        warnings: warnings(&open.calls, secrets),
         beside: Vec::new(),
         stale: stale
             .map(|found| StaleFact { object: found.object.key(), message: found.message.clone() })

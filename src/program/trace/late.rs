@@ -2,15 +2,59 @@
 
 use super::Attribution;
 use super::event_call::EventCall;
-use super::reconcile;
+use super::reconcile::{self, Write};
+use super::recorded::KnownCall;
 use opdev_event::{Event, Reconcile};
 use opdev_findings::facts::observed::ObservedCall;
 use std::sync::Arc;
 
 impl Attribution {
-    /// The program says of which reconcile an Event is whose call was given to that reconcile by a guess. One
-    /// that has ended is told again.
-    pub(super) fn confirm(&mut self, id: &str, call: &EventCall) -> Vec<Event> {
+    /// The program says of which reconcile an Event is whose call came before. A right guess becomes certain;
+    /// after a wrong one the call changes over.
+    pub(super) fn settle(&mut self, known: &KnownCall) -> Vec<Event> {
+        let KnownCall { id, guessed, call } = known;
+        if guessed.as_ref() == Some(id) {
+            return self.confirm(id, &EventCall { at: call.at, path: call.path.clone() });
+        }
+        let (write, mut told) = match guessed {
+            Some(wrong) => self.take_off(wrong, call),
+            None => (None, Vec::new()),
+        };
+        match self.open.get_mut(id) {
+            Some(open) => open.call(call, write, &self.versions, false),
+            None => told.extend(self.late(id, call, false)),
+        }
+        told
+    }
+
+    /// Takes a call off a reconcile that it is not of. One that has ended is told again.
+    fn take_off(&mut self, id: &str, call: &ObservedCall) -> (Option<Write>, Vec<Event>) {
+        if let Some(open) = self.open.get_mut(id) {
+            return (open.take_off(call), Vec::new());
+        }
+        let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
+            return (None, Vec::new());
+        };
+        let event_call = EventCall { at: call.at, path: call.path.clone() };
+        let Some(place) = reconcile::place_in(&ended.calls, ended.at, &event_call) else {
+            return (None, Vec::new());
+        };
+        let mut again = Reconcile::clone(ended);
+        let index = usize::try_from(place).unwrap_or(usize::MAX);
+        let late =
+            again.process.as_ref().map_or(0, |process| usize::try_from(process.late_calls).unwrap_or(0));
+        let was_late = index + late >= again.calls.len();
+        again.calls.remove(index);
+        if let Some(process) = &mut again.process {
+            process.late_calls -= u32::from(was_late && process.late_calls > 0);
+            reconcile::without(&mut process.guessed_calls, place);
+        }
+        *ended = Arc::new(again);
+        (None, vec![Event::Reconciled(Arc::clone(ended))])
+    }
+
+    /// The guess about a call was right. A reconcile that has ended is told again.
+    fn confirm(&mut self, id: &str, call: &EventCall) -> Vec<Event> {
         if let Some(open) = self.open.get_mut(id) {
             open.confirm(call);
             return Vec::new();

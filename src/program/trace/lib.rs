@@ -174,7 +174,7 @@ impl Attribution {
                 vec![waiting::told(traced.at, of, &read)]
             }
             Record::Recorded(event) => match self.recorders.told(event) {
-                Some((id, call)) => self.confirm(&id, &call),
+                Some(known) => self.settle(&known),
                 None => Vec::new(),
             },
             Record::Log(record) => {

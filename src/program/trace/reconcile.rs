@@ -152,6 +152,19 @@ impl Open {
         self.guessed.retain(|guessed| Some(*guessed) != place);
     }
 
+    /// Takes a call off that is of another reconcile; gives what it stored.
+    pub(super) fn take_off(&mut self, call: &ObservedCall) -> Option<Write> {
+        let is_it = |known: &ObservedCall| known.at == call.at && known.path == call.path;
+        let place = self.calls.iter().position(is_it)?;
+        self.calls.remove(place);
+        without(&mut self.guessed, u32::try_from(place).unwrap_or(u32::MAX));
+        let done = call.done();
+        let place = self.writes.iter().position(|write| write.at == done && write.is_event())?;
+        let write = self.writes.remove(place);
+        self.facts.retain(|fact| fact.at != done || fact.event.is_none());
+        Some(write)
+    }
+
     fn fact(&self, call: &ObservedCall, write: &Write, versions: &Versions) -> WriteFact {
         let (key, primary) = (write.object.key(), versions.newest(&self.object.key()));
         let read =
@@ -327,6 +340,12 @@ pub(super) fn call_of(call: &ObservedCall, began: Timestamp) -> Call {
         reason: reason.map(str::to_owned),
         place: call.place(),
     }
+}
+
+/// Takes one out of the places of guessed calls; those behind it move up.
+pub(super) fn without(guessed: &mut Vec<u32>, place: u32) {
+    guessed.retain(|known| *known != place);
+    guessed.iter_mut().filter(|known| **known > place).for_each(|known| *known -= 1);
 }
 
 /// Where a call stands among those of a reconcile that began at `began`.

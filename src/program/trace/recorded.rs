@@ -2,7 +2,6 @@
 //! that many reconciles share and whose goroutine sends it later: the goroutine tells nothing of the
 //! reconcile. The call of the recorder does, and where that is not known, the object that the Event is about.
 
-use super::event_call::EventCall;
 use super::place_of;
 use jiff::{SignedDuration, Timestamp};
 use opdev_findings::facts::observed::ObservedCall;
@@ -34,13 +33,22 @@ pub(super) struct Recorders {
     early: VecDeque<Early>,
 }
 
+/// A call that sends an Event, and the reconcile that recorded the Event.
+#[derive(Debug)]
+pub(super) struct KnownCall {
+    /// The reconcile, as the program says.
+    pub(super) id: String,
+    /// The reconcile that it was given to by a guess.
+    pub(super) guessed: Option<String>,
+    pub(super) call: ObservedCall,
+}
+
 /// A call that came before what the program tells of its Event.
 #[derive(Debug)]
 struct Early {
     said: Said,
     message: String,
-    done: Timestamp,
-    call: EventCall,
+    call: ObservedCall,
     /// The reconcile that it was given to by a guess.
     guessed: Option<String>,
 }
@@ -51,9 +59,8 @@ impl Recorders {
         *self = Recorders::default();
     }
 
-    /// The program says that a reconcile has recorded an Event. The id of that reconcile and the call, where
-    /// the call came before and was given to the same reconcile by a guess.
-    pub(super) fn told(&mut self, event: RecordedEvent) -> Option<(String, EventCall)> {
+    /// The program says that a reconcile has recorded an Event. The call that sends it, where it came before.
+    pub(super) fn told(&mut self, event: RecordedEvent) -> Option<KnownCall> {
         let text = |text: &str| text.to_owned();
         let said = Said {
             kind: text(&event.object.kind),
@@ -62,13 +69,14 @@ impl Recorders {
             reason: text(&event.reason),
         };
         let at = time(event.t);
-        self.early.retain(|early| at.duration_since(early.done).abs() < LONGEST);
+        self.early.retain(|early| at.duration_since(early.call.done()).abs() < LONGEST);
         // Its call was seen already, and had to be guessed.
-        let is_its =
-            |early: &Early| early.said == said && early.done >= at && fits(&event.message, &early.message);
+        let is_its = |early: &Early| {
+            early.said == said && early.call.done() >= at && fits(&event.message, &early.message)
+        };
         if let Some(known) = self.early.iter().position(is_its) {
             let early = self.early.remove(known)?;
-            return early.guessed.filter(|guessed| *guessed == event.id).map(|id| (id, early.call));
+            return Some(KnownCall { id: event.id, guessed: early.guessed, call: early.call });
         }
         self.recorded.push_back((said, event));
         if self.recorded.len() > KEPT {
@@ -92,9 +100,7 @@ impl Recorders {
         // A broadcaster keeps the order.
         let found = self.recorded.iter().position(|known| is_it(known) && fits(&known.1.message, &message));
         let Some(found) = found else {
-            let (done, path) = (call.done(), call.path.clone());
-            let call = EventCall { at: call.at, path };
-            self.early.push_back(Early { said, message, done, call, guessed: None });
+            self.early.push_back(Early { said, message, call: call.clone(), guessed: None });
             if self.early.len() > KEPT {
                 self.early.pop_front();
             }

@@ -87,6 +87,7 @@ impl World {
             sent: Some(sent),
             answered: Some(answered),
             disturbed: false,
+            warnings: Vec::new(),
         }));
     }
 
@@ -248,6 +249,7 @@ fn the_event_of_a_write_may_be_seen_before_its_answer() {
         sent: Some(set("10", 1, &["a"])),
         answered: Some(set("11", 1, &["a"])),
         disturbed: false,
+        warnings: Vec::new(),
     }));
     let reconcile = world.end("a", "");
     assert!(findings(&reconcile).is_empty(), "{:?}", findings(&reconcile));

@@ -5,7 +5,7 @@ use super::expressions::Expressions;
 use super::keys;
 use crate::manifest;
 pub(crate) use crate::manifest::Manifest;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml::{self, Node};
 use opdev_os::read;
@@ -158,7 +158,7 @@ pub fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
 
 fn read_suite(path: &Path) -> Result<TestSuite> {
     let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
-    let value = yaml::from_str(&text).with_context(|| path.display().to_string())?;
+    let value = yaml::from_str(&text).map_err(|error| anyhow!("{}", error.in_file(path.display())))?;
     if let Some(why) = keys::misspelt("TestSuite", &value) {
         bail!("{}: {why}", path.display());
     }
@@ -392,7 +392,7 @@ fn asserts(step: &mut Step, path: &Path, shown: &str) -> Result<()> {
 
 fn read_expects(path: &Path, shown: &str) -> Result<Vec<(String, Expect)>> {
     let text = small_text(path).with_context(|| unreadable(shown))?;
-    let documents = yaml::documents(&text).with_context(|| shown.to_owned())?;
+    let documents = yaml::documents(&text).map_err(|error| anyhow!("{}", error.in_file(shown)))?;
     let read = documents.iter().map(|node| {
         let place = format!("{shown}:{}", node.line);
         let value = yaml::to_json(node).with_context(|| place.clone())?;

@@ -280,7 +280,7 @@ fn with_namespace(folder: &Path, namespace: &str) -> Result<(PathBuf, String)> {
     let path = NAMES.iter().find_map(|name| folder.join(name).canonicalize().ok());
     let path = path.with_context(|| format!("there is no kustomization in {}", folder.display()))?;
     let text = small_text(&path).with_context(|| unreadable(&path.display().to_string()))?;
-    let mut value = yaml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let mut value = yaml::from_str(&text).map_err(|error| anyhow!("{}", error.in_file(path.display())))?;
     meta::put(&mut value, &["namespace"], namespace);
     Ok((path, yaml::to_string(&value)))
 }

@@ -70,6 +70,7 @@ CASES = {
     "lost-update": ("lost-update", [(-1, ["create", "configmap", "mine", "--from-literal=a=b", "--from-literal=n=0"])] + [
         (8 + 1.3 * n, ["patch", "configmap", "mine", "--type=merge", "-p", '{"data":{"a":"hand%d"}}' % n]) for n in range(8)]),
     "error-swallowed": ("error-swallowed", []),
+    "deprecated-api": ("deprecated-api", []),
     "ready-too-early": ("ready-too-early", []),
     "healthy-ready": (None, []),
     "call-budget": ("call-budget", []),

@@ -1,5 +1,6 @@
 //! Answers of the API server, errors, and what the status says.
 
+pub(crate) mod deprecated_api;
 pub(crate) mod error_swallowed;
 pub(crate) mod lost_status;
 pub(crate) mod missing_right;

@@ -38,7 +38,11 @@ impl World {
     }
 
     fn begin(&mut self, name: &str) {
-        let (t, id, name) = (self.clock, format!("of-{name}"), name.to_owned());
+        self.begin_as(&format!("of-{name}"), name);
+    }
+
+    fn begin_as(&mut self, id: &str, name: &str) {
+        let (t, id, name) = (self.clock, id.to_owned(), name.to_owned());
         let controller = "thing".to_owned();
         self.tell(Record::Begin(Begin {
             t,
@@ -51,19 +55,27 @@ impl World {
     }
 
     fn record(&mut self, name: &str) {
+        self.record_as(&format!("of-{name}"), name);
+    }
+
+    fn record_as(&mut self, id: &str, name: &str) {
         let object = TraceObject {
             kind: "Thing".to_owned(),
             namespace: "default".to_owned(),
             name: name.to_owned(),
             ..TraceObject::default()
         };
-        let (t, id) = (self.clock, format!("of-{name}"));
+        let (t, id) = (self.clock, id.to_owned());
         let (reason, message) = ("Made".to_owned(), String::new());
         self.tell(Record::Recorded(RecordedEvent { t, id, object, reason, message }));
     }
 
     fn end(&mut self, name: &str) {
-        let (t, id) = (self.clock, format!("of-{name}"));
+        self.end_as(&format!("of-{name}"));
+    }
+
+    fn end_as(&mut self, id: &str) {
+        let (t, id) = (self.clock, id.to_owned());
         self.tell(Record::End(End { t, id, ..End::default() }));
     }
 
@@ -84,7 +96,21 @@ impl World {
             sent: Some(event.clone()),
             answered: Some(event),
             disturbed: false,
+            warnings: Vec::new(),
         })));
+    }
+
+    /// Calls of the reconcile with this id, guessed ones, and those that came after its end.
+    fn calls(&self, id: &str) -> (usize, usize, u32) {
+        let found = self.events.iter().rev().find_map(|event| match event {
+            Event::Reconciled(reconcile) => {
+                let process = reconcile.process.as_ref().unwrap();
+                let counts = (reconcile.calls.len(), process.guessed_calls.len(), process.late_calls);
+                (process.reconcile_id == id).then_some(counts)
+            }
+            _ => None,
+        });
+        found.unwrap()
     }
 
     /// The newest telling of an object's reconcile.
@@ -183,6 +209,30 @@ fn a_guess_that_the_program_confirms_is_none_any_more() {
     }
 }
 
+/// The call of the second reconcile is seen before anything else of it, and looks like one of the first.
+#[test]
+fn a_guess_that_the_program_corrects_changes_over() {
+    for still_open in [false, true] {
+        let mut world = World::new();
+        world.begin("a");
+        world.record("a");
+        world.send("a", "x");
+        if !still_open {
+            world.end("a");
+        }
+        world.send("a", "x");
+        world.clock -= 3_000_000;
+        world.begin_as("second", "a");
+        world.record_as("second", "a");
+        if still_open {
+            world.end("a");
+        }
+        world.end_as("second");
+        assert_eq!(world.calls("of-a"), (1, 0, 0), "still open: {still_open}");
+        assert_eq!(world.calls("second"), (1, 0, 0), "still open: {still_open}");
+    }
+}
+
 #[test]
 fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
     let mut world = World::new();
@@ -229,13 +279,14 @@ fn a_call_that_comes_before_its_record_takes_no_other_one() {
         ),
         answered: None,
         disturbed: false,
+        warnings: Vec::new(),
     };
     let mut recorders = Recorders::default();
     assert!(recorders.told(event("one", "in the first reconcile")).is_none());
     assert_eq!(recorders.reconcile_of(&call("in the second reconcile")), None, "its record is still to come");
     recorders.guessed(&call("in the second reconcile"), "two");
-    let (id, _) = recorders.told(event("two", "in the second reconcile")).unwrap();
-    assert_eq!(id, "two");
+    let known = recorders.told(event("two", "in the second reconcile")).unwrap();
+    assert_eq!((known.id.as_str(), known.guessed.as_deref()), ("two", Some("two")));
     let combined = call("(combined from similar events): in the first reconcile");
     assert_eq!(recorders.reconcile_of(&combined).as_deref(), Some("one"));
 }

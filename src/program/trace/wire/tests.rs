@@ -64,6 +64,7 @@ impl World {
             sent: None,
             answered: Some(answered),
             disturbed: false,
+            warnings: Vec::new(),
         };
         self.events.extend(self.attribution.elapsed(at(ms)));
         self.events.extend(self.attribution.see(Seen::Call(call)));

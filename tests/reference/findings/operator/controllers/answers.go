@@ -124,6 +124,14 @@ func init() {
 			object.Status.ObservedGeneration = object.Generation
 			return ctrl.Result{}, r.Status().Update(ctx, object)
 		},
+		// A kind that Kubernetes calls deprecated.
+		"deprecated-api": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			child := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Namespace: object.Namespace}}
+			if err := ctrl.SetControllerReference(object, child, r.Scheme()); err != nil {
+				return ctrl.Result{}, err
+			}
+			return ctrl.Result{}, client.IgnoreAlreadyExists(r.Create(ctx, child))
+		},
 		// Ready without a look at the pods.
 		"ready-too-early": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			if _, err := r.deployment(ctx, object, nil); err != nil {
