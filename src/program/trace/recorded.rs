@@ -3,7 +3,7 @@
 //! reconcile. The call of the recorder does, and where that is not known, the object that the Event is about.
 
 use super::place_of;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record::RecordedEvent;
 use opdev_findings::facts::record_fields::time;

@@ -399,7 +399,7 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
         .with_context(|| format!("no watches.yaml below {}, which names the charts", run.root.display()))?;
     let text = read::text(run.root.join(file)).with_context(|| format!("{file} cannot be read"))?;
     let entries =
-        opdev_object::yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{}", error.in_file(&file)))?;
+        opdev_object::yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{}", error.in_file(file)))?;
     let mut kinds = Vec::new();
     for entry in entries.as_array().into_iter().flatten() {
         let field = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
