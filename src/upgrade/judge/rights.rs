@@ -133,6 +133,6 @@ mod tests {
             unknown.missing(&unknown.old_roles).is_empty(),
             "nobody knows the roles of a version without files"
         );
-        assert_eq!(named(unknown.missing(&unknown.new_roles)), ["get secrets", "update pods/status"]);
+        assert_eq!(named(unknown.missing(&unknown.new_roles)), ["update pods/status", "get secrets"]);
     }
 }
