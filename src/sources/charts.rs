@@ -129,10 +129,11 @@ impl Charts {
                     Err(broken) => loading.broken = Some(*broken),
                 }
             }
-            // One that no program can name breaks nothing.
-            let severity = if may_install(path) { Severity::Error } else { Severity::Warning };
-            let broken = loading.broken.clone().filter(|_| !is_told);
-            diagnostics.extend(broken.map(|broken| Diagnostic { severity, ..broken }));
+            if let Some(broken) = loading.broken.clone().filter(|_| !is_told) {
+                // One that no program can name breaks nothing.
+                let severity = if may_install(path) { Severity::Error } else { Severity::Warning };
+                diagnostics.push(Diagnostic { severity, ..broken });
+            }
         }
         fresh
     }

@@ -224,11 +224,12 @@ impl<'a> Rehearsal<'a> {
             write.stored = plane.get(&write.path).await.ok().flatten();
         }
         let tries = self.tries(plane, variant, &before.applied).await;
-        let rights = RightsSeen {
-            before: std::mem::take(&mut before.rights),
-            after: rights(plane, &writes),
-            old_roles: RoleFiles::read(&self.from.project.root).roles(),
-            new_roles: RoleFiles::read(&self.to.project.root).roles(),
+        let rights = if variant == Variant::Plain {
+            let used = (std::mem::take(&mut before.rights), rights(plane, &writes));
+            let roles = |end: &End| RoleFiles::read(&end.project.root).roles();
+            RightsSeen::new(used, (roles(self.from), roles(self.to)))
+        } else {
+            RightsSeen::default()
         };
         let lossy = self.lossy(plane, variant, &defined).await;
         let left = self.left(plane, &running, &before).await?;

@@ -1,15 +1,7 @@
 //! Calls of a program that send Events: which they are, and what such an Event is about.
 
-use jiff::Timestamp;
 use opdev_findings::facts::observed::ObservedCall;
 use serde_json::Value;
-
-/// The call that sends an Event.
-#[derive(Clone, Debug)]
-pub(super) struct EventCall {
-    pub(super) at: Timestamp,
-    pub(super) path: String,
-}
 
 /// Kind, namespace and name of the object that an Event is about; none where the call sends no Event.
 pub(crate) fn event_is_about(call: &ObservedCall) -> Option<(String, String, String)> {

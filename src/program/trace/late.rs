@@ -1,7 +1,6 @@
 //! Reconciles that are told again: a call came after the end, or a guess about a call became certain.
 
 use super::Attribution;
-use super::event_call::EventCall;
 use super::reconcile::{self, Write};
 use super::recorded::KnownCall;
 use opdev_event::{Event, Reconcile};
@@ -14,7 +13,7 @@ impl Attribution {
     pub(super) fn settle(&mut self, known: &KnownCall) -> Vec<Event> {
         let KnownCall { id, guessed, call } = known;
         if guessed.as_ref() == Some(id) {
-            return self.confirm(id, &EventCall { at: call.at, path: call.path.clone() });
+            return self.confirm(id, call);
         }
         let (write, mut told) = match guessed {
             Some(wrong) => self.take_off(wrong, call),
@@ -35,8 +34,7 @@ impl Attribution {
         let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
             return (None, Vec::new());
         };
-        let event_call = EventCall { at: call.at, path: call.path.clone() };
-        let Some(place) = reconcile::place_in(&ended.calls, ended.at, &event_call) else {
+        let Some(place) = reconcile::place_in(&ended.calls, ended.at, call) else {
             return (None, Vec::new());
         };
         let mut again = Reconcile::clone(ended);
@@ -54,7 +52,7 @@ impl Attribution {
     }
 
     /// The guess about a call was right. A reconcile that has ended is told again.
-    fn confirm(&mut self, id: &str, call: &EventCall) -> Vec<Event> {
+    fn confirm(&mut self, id: &str, call: &ObservedCall) -> Vec<Event> {
         if let Some(open) = self.open.get_mut(id) {
             open.confirm(call);
             return Vec::new();

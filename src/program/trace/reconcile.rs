@@ -1,6 +1,5 @@
 //! One reconcile while it is under way, and what becomes of it when it ends.
 
-use super::event_call::EventCall;
 use super::evidence::{self, Beside};
 use jiff::Timestamp;
 use opdev_event::evidence::{Handover, WriteFact};
@@ -146,16 +145,18 @@ impl Open {
     }
 
     /// A call that was given to this reconcile by a guess is of it.
-    pub(super) fn confirm(&mut self, call: &EventCall) {
-        let is_it = |known: &ObservedCall| known.at == call.at && known.path == call.path;
-        let place = self.calls.iter().position(is_it).and_then(|place| u32::try_from(place).ok());
+    pub(super) fn confirm(&mut self, call: &ObservedCall) {
+        let place = self.place_of(call).and_then(|place| u32::try_from(place).ok());
         self.guessed.retain(|guessed| Some(*guessed) != place);
+    }
+
+    fn place_of(&self, call: &ObservedCall) -> Option<usize> {
+        self.calls.iter().position(|known| known.at == call.at && known.path == call.path)
     }
 
     /// Takes a call off that is of another reconcile; gives what it stored.
     pub(super) fn take_off(&mut self, call: &ObservedCall) -> Option<Write> {
-        let is_it = |known: &ObservedCall| known.at == call.at && known.path == call.path;
-        let place = self.calls.iter().position(is_it)?;
+        let place = self.place_of(call)?;
         self.calls.remove(place);
         without(&mut self.guessed, u32::try_from(place).unwrap_or(u32::MAX));
         let done = call.done();
@@ -349,7 +350,7 @@ pub(super) fn without(guessed: &mut Vec<u32>, place: u32) {
 }
 
 /// Where a call stands among those of a reconcile that began at `began`.
-pub(super) fn place_in(calls: &[Call], began: Timestamp, call: &EventCall) -> Option<u32> {
+pub(super) fn place_in(calls: &[Call], began: Timestamp, call: &ObservedCall) -> Option<u32> {
     let start = between(began, call.at);
     let is_it =
         |known: &Call| known.start == start && known.path.split('?').next() == Some(call.path.as_str());

@@ -21,17 +21,22 @@ pub(crate) struct RightsSeen {
 }
 
 impl RightsSeen {
+    /// A rule that is limited to some names counts as one for all names: the names of calls are not compared.
+    pub(crate) fn new((before, after): (Rights, Rights), (old, new): (Vec<Value>, Vec<Value>)) -> RightsSeen {
+        RightsSeen { before, after, old_roles: without_names(old), new_roles: without_names(new) }
+    }
+
     /// The rights that the new version used and these roles do not give. What the old version did without the
     /// right comes from elsewhere.
     fn missing(&self, roles: &[Value]) -> Vec<Difference> {
         if roles.is_empty() {
             return Vec::new();
         }
-        let known = self.before.missing(&self.old_roles);
         let mut missing = self.after.missing(roles);
         if self.old_roles.is_empty() {
             return missing;
         }
+        let known = self.before.missing(&self.old_roles);
         for one in &mut missing {
             let known = known.iter().find(|known| known.resource == one.resource);
             one.verbs.retain(|verb| known.is_none_or(|known| !known.verbs.contains(verb)));
@@ -57,6 +62,10 @@ pub(super) fn own(observed: &Observed) -> Vec<Finding> {
 /// Rights that the new version's roles give and the old version's do not.
 pub(super) fn left_old(observed: &Observed) -> Vec<Finding> {
     let seen = &observed.rights;
+    // Nobody knows what the new version's roles give where its files have none.
+    if seen.new_roles.is_empty() {
+        return Vec::new();
+    }
     let own = seen.missing(&seen.new_roles);
     let mut missing = seen.missing(&seen.old_roles);
     for one in &mut missing {
@@ -72,6 +81,14 @@ pub(super) fn left_old(observed: &Observed) -> Vec<Finding> {
         ))
     });
     told.collect()
+}
+
+fn without_names(mut roles: Vec<Value>) -> Vec<Value> {
+    let rules = roles.iter_mut().filter_map(|role| role.get_mut("rules")?.as_array_mut()).flatten();
+    for rule in rules.filter_map(Value::as_object_mut) {
+        rule.remove("resourceNames");
+    }
+    roles
 }
 
 fn finding(level: Level, missing: &Difference, title: String) -> Finding {
@@ -106,6 +123,17 @@ mod tests {
             rights.add_call(verb, path, false);
         }
         rights
+    }
+
+    #[test]
+    fn a_rule_for_some_names_may_be_for_the_name_that_is_called() {
+        let mut named = role(&["secrets"], &["get"]);
+        named["rules"][0]["resourceNames"] = json!(["webhook-certificate"]);
+        let after = used(&[("get", "/api/v1/namespaces/a/secrets/webhook-certificate")]);
+        let seen =
+            RightsSeen::new((Rights::default(), after), (vec![role(&["pods"], &["get"])], vec![named]));
+        assert!(seen.missing(&seen.new_roles).is_empty());
+        assert_eq!(seen.missing(&seen.old_roles).len(), 1);
     }
 
     #[test]

@@ -122,10 +122,21 @@ impl RoleFiles {
         });
     }
 
-    /// The roles that the files have; none where they would still be made.
+    /// The roles that the files have. None where these are not all that counts: they would still be made, a role
+    /// is put together from others, or a binding names one that lies elsewhere, such as `cluster-admin`.
     pub fn roles(&self) -> Vec<Value> {
-        let written = self.of_kind(&["Role", "ClusterRole"]).filter(|_| self.generated.is_none());
-        written.map(|found| found.object.clone()).collect()
+        let roles: Vec<&Value> = self.of_kind(&["Role", "ClusterRole"]).map(|found| &found.object).collect();
+        let is_here = |reference: &Value| {
+            let is_it = |role: &&&Value| {
+                role["kind"] == reference["kind"] && role["metadata"]["name"] == reference["name"]
+            };
+            roles.iter().find(is_it).is_some_and(|role| role["aggregationRule"].is_null())
+        };
+        let mut bindings = self.of_kind(&["ClusterRoleBinding", "RoleBinding"]);
+        if self.generated.is_some() || !bindings.all(|binding| is_here(&binding.object["roleRef"])) {
+            return Vec::new();
+        }
+        roles.into_iter().cloned().collect()
     }
 
     fn of_kind<'a>(&'a self, kinds: &'a [&str]) -> impl Iterator<Item = &'a Found> {
@@ -292,6 +303,21 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
 kind: Kustomization
 resources: [role.yaml]
 ";
+
+    #[test]
+    fn roles_are_known_only_where_all_that_are_bound_are_here() {
+        let count = |text: &str| files(text).roles().len();
+        assert_eq!(count(SCAFFOLD), 3);
+        let elsewhere = "\n---\nkind: ClusterRoleBinding\nmetadata: {name: admin}\n\
+                         roleRef: {kind: ClusterRole, name: cluster-admin}\n";
+        assert_eq!(count(&format!("{SCAFFOLD}{elsewhere}")), 0);
+        let aggregated = "kind: ClusterRole\nmetadata: {name: all}\naggregationRule: {clusterRoleSelectors: []}\n\
+                          ---\nkind: ClusterRoleBinding\nroleRef: {kind: ClusterRole, name: all}\n";
+        assert_eq!(count(aggregated), 0);
+        assert_eq!(count(&aggregated.replace("aggregationRule", "other")), 1);
+        let made = RoleFiles { generated: Some(String::new()), ..files(SCAFFOLD) };
+        assert!(made.roles().is_empty(), "nobody has written them yet");
+    }
 
     #[test]
     fn a_scaffold_is_understood() {
