@@ -122,8 +122,8 @@ impl RoleFiles {
         });
     }
 
-    /// The roles that the files have. None where these are not all that counts: they would still be made, a role
-    /// is put together from others, or a binding names one that lies elsewhere, such as `cluster-admin`.
+    /// The roles that the files have. None where these are not all that counts: they would still be made, a
+    /// role is put together from others, or a binding names one that lies elsewhere, such as `cluster-admin`.
     pub fn roles(&self) -> Vec<Value> {
         let roles: Vec<&Value> = self.of_kind(&["Role", "ClusterRole"]).map(|found| &found.object).collect();
         let is_here = |reference: &Value| {
