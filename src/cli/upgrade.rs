@@ -9,7 +9,7 @@ use opdev_project::Project;
 use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
-use opdev_upgrade::{End, EndInput, Input, Level, Reader, Report, Variant, WORKING_TREE};
+use opdev_upgrade::{End, EndInput, Input, Level, Reader, Rehearsed, Report, Variant, WORKING_TREE};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,6 +50,9 @@ pub(super) struct UpgradeArgs {
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Write a report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// How long the operator may take to settle each time
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::arguments::duration)]
     timeout: Duration,
@@ -130,6 +133,11 @@ fn rehearse(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<ExitCode
     if let Some(path) = &args.junit {
         let fails = args.fail_on.level().unwrap_or(Level::Error);
         write_named(path, opdev_upgrade::junit(&reports, fails).as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        let step = |report| Rehearsed { report, command: replay(args, report) };
+        let steps: Vec<Rehearsed<'_>> = reports.iter().map(step).collect();
+        write_named(path, opdev_upgrade::html(&steps).as_bytes())?;
     }
     let fails = args.fail_on.level().is_some_and(|level| reports.iter().any(|report| report.has(level)));
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,4 +1,5 @@
-//! A report as one HTML file, for people: no script, nothing loaded from elsewhere.
+//! A report as one HTML file, for people: no script, nothing loaded from elsewhere. `page` is the frame that
+//! other reports take, too.
 
 use super::junit::content;
 use super::report::{Case, Outcome, Report, Suite};
@@ -10,8 +11,20 @@ pub const EMBEDDED: &str = "embedded";
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em}\
                      summary{cursor:pointer;padding:.2em 0}pre{background:#8882;padding:.6em;overflow-x:auto;white-space:pre-wrap}\
-                     td{padding:.1em 1em .1em 0;vertical-align:top}.ok{color:#287d3c}.bad{color:#c0262d;font-weight:600}.out{color:#777}\
-                     @media(prefers-color-scheme:dark){body{background:#16181c;color:#ddd}.ok{color:#6cc24a}.bad{color:#ff6b6b}}";
+                     td{padding:.1em 1em .1em 0;vertical-align:top}.ok{color:#287d3c}.bad{color:#c0262d;font-weight:600}\
+                     .warn{color:#8a5a00;font-weight:600}.out{color:#777}\
+                     @media(prefers-color-scheme:dark){body{background:#16181c;color:#ddd}.ok{color:#6cc24a}.bad{color:#ff6b6b}\
+                     .warn{color:#e3a72f}}";
+
+/// A whole page around the HTML of its body, in the style of all reports. The classes `ok`, `bad`, `warn` and
+/// `out` colour words.
+pub fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{}</title><style>{STYLE}</style></head>\n\
+         <body>\n{body}</body>\n</html>\n",
+        content(title)
+    )
+}
 
 /// The report as HTML.
 pub fn html(report: &Report, properties: &[(&str, String)]) -> String {
@@ -19,8 +32,7 @@ pub fn html(report: &Report, properties: &[(&str, String)]) -> String {
     let class = if passed == wanted { "ok" } else { "bad" };
     let end = if report.interrupted { ", broken off" } else { "" };
     let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>opdev ci: {passed} of {wanted}</title>\
-         <style>{STYLE}</style></head>\n<body>\n<h1>opdev ci</h1>\n<p class=\"{class}\">{passed} of {wanted} scenarios passed in \
+        "<h1>opdev ci</h1>\n<p class=\"{class}\">{passed} of {wanted} scenarios passed in \
          {}{end}</p>\n<p>",
         words::took(report.took)
     );
@@ -33,8 +45,7 @@ pub fn html(report: &Report, properties: &[(&str, String)]) -> String {
     for one in &report.suites {
         suite(&mut out, one);
     }
-    out.push_str("</body>\n</html>\n");
-    out
+    page(&format!("opdev ci: {passed} of {wanted}"), &out)
 }
 
 fn suite(out: &mut String, suite: &Suite) {

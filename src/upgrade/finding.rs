@@ -38,6 +38,8 @@ pub enum Class {
     KindNotServed,
     /// Roles do not give a right that the operator uses.
     RightsMissing,
+    /// Leader election does not keep the two versions apart.
+    Election,
     /// A write of the operator is refused.
     WriteRefused,
     /// A reconcile fails.
@@ -87,6 +89,7 @@ impl Class {
             Class::WebhookNotServed => "webhook-not-served",
             Class::KindNotServed => "kind-not-served",
             Class::RightsMissing => "rights-missing",
+            Class::Election => "election",
             Class::WriteRefused => "write-refused",
             Class::ReconcileFails => "reconcile-fails",
             Class::FieldLost => "field-lost",

@@ -13,6 +13,7 @@ mod document;
 mod end;
 mod finding;
 mod generate;
+mod html;
 mod judge;
 mod plane;
 mod report;
@@ -27,6 +28,7 @@ pub use definitions::{Difference, compared, compared_annotations, hurts, told as
 pub use document::{json, junit};
 pub use end::{End, EndInput, Reader, WORKING_TREE};
 pub use finding::{Class, Finding, Level};
+pub use html::{Rehearsed, html};
 pub use judge::Tally;
 pub use report::{Report, Told, annotations, text};
 pub use swap::{NoVariant, Variant};

@@ -89,7 +89,7 @@ impl Report {
 }
 
 /// `1 error, 2 warnings`.
-fn counts(found: &[(Level, usize)]) -> String {
+pub(super) fn counts(found: &[(Level, usize)]) -> String {
     let one = |(level, count): &(Level, usize)| {
         let s = if *count == 1 { "" } else { "s" };
         format!("{count} {}{s}", level.name())
@@ -111,11 +111,7 @@ pub fn text(report: &Report, verbose: bool, replay: &str) -> String {
         visible_line(&report.from)
     );
     for told in &report.told {
-        let result = match (told.variant, told.found.as_slice()) {
-            (Variant::Same, _) => baseline(&told.tally),
-            (_, []) => "nothing is wrong".to_owned(),
-            (_, found) => counts(found),
-        };
+        let result = result_of(told);
         let (name, what) = (told.variant.name(), told.variant.what());
         let _ = writeln!(out, "  {name:<14} {what:<42} {result}");
     }
@@ -130,6 +126,15 @@ pub fn text(report: &Report, verbose: bool, replay: &str) -> String {
     out
 }
 
+/// The result of a variant, in a few words.
+pub(super) fn result_of(told: &Told) -> String {
+    match (told.variant, told.found.as_slice()) {
+        (Variant::Same, _) => baseline(&told.tally),
+        (_, []) => "nothing is wrong".to_owned(),
+        (_, found) => counts(found),
+    }
+}
+
 fn baseline(tally: &Tally) -> String {
     match tally.changed.len() + tally.created.len() {
         0 => "changes nothing".to_owned(),
@@ -137,7 +142,7 @@ fn baseline(tally: &Tally) -> String {
     }
 }
 
-fn many(count: usize, what: &str) -> String {
+pub(super) fn many(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

@@ -6,7 +6,7 @@ use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};
 use super::end::End;
 use super::finding::merged;
-use super::judge::{self, Defined, Observed, RightsSeen, Tried};
+use super::judge::{self, Defined, Elections, Observed, RightsSeen, Tried};
 use super::plane::{How, LOOK, Plane};
 use super::report::{Report, Told};
 use super::running::{Rest, Running};
@@ -20,6 +20,7 @@ use opdev_event::words::one_line;
 use opdev_generate::rbac::observed::Rights;
 use opdev_generate::rbac::role_files::RoleFiles;
 use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_project::program::election::Election;
 use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
 use serde_json::{Value, json};
@@ -251,10 +252,16 @@ impl<'a> Rehearsal<'a> {
             lossy,
             left,
             rights,
+            elections: self.elections(variant),
             before: objects,
         };
         let (samples, objects) = (before.applied.len(), observed.before.0.len());
         Ok(Seen { observed, notes: before.notes, samples, objects })
+    }
+
+    fn elections(&self, variant: Variant) -> Elections {
+        let of = |end: &End| Election::of(&end.project).filter(|_| variant == Variant::Plain);
+        Elections { before: of(self.from), after: of(self.to) }
     }
 
     /// Starts a version; what programs have written before is forgotten.
@@ -328,8 +335,17 @@ impl<'a> Rehearsal<'a> {
                 why.unwrap_or_default()
             ));
         }
+        let snapshot = plane.snapshot().await?;
+        if !rest.failing.is_empty() && makes_nothing(&snapshot.made(&empty), &applied) {
+            bail!(
+                "{} makes no object of its samples, so that there is nothing to upgrade:\n  {}\n  to do: put what it needs into \
+                 config/samples, and commit them with the version",
+                self.from.name,
+                notes.join("\n  ")
+            );
+        }
         let rights = rights(plane, &writes);
-        Ok(Before { snapshot: plane.snapshot().await?, rest, applied, notes, empty, rights })
+        Ok(Before { snapshot, rest, applied, notes, empty, rights })
     }
 
     /// The definitions of a version, as they would be without being brought to the plane.
@@ -445,6 +461,15 @@ impl<'a> Rehearsal<'a> {
             .map(|(key, _)| key)
             .collect())
     }
+}
+
+/// Returns true if nothing is there but samples.
+fn makes_nothing(made: &Snapshot, applied: &[Applied<'_>]) -> bool {
+    let samples: BTreeSet<ObjectKey> = applied.iter().filter_map(|applied| key_of(applied.sample)).collect();
+    // A sample of another version has the key of the version that is preferred.
+    let is_sample =
+        |key: &ObjectKey| samples.iter().any(|sample| (&sample.kind, &sample.name) == (&key.kind, &key.name));
+    made.0.keys().all(is_sample)
 }
 
 /// The rights that an operator has used: its programs, and the charts and scripts whose writes these are.

@@ -182,7 +182,7 @@ fn an_upgrade_of_charts_that_hurts_nobody_is_quiet() {
 #[test]
 fn an_upgrade_to_itself_is_quiet_and_says_so() {
     let project = charts();
-    let output = project.run(&["--fail-on", "warning", "--junit", "report.xml"]);
+    let output = project.run(&["--fail-on", "warning", "--junit", "report.xml", "--html", "report.html"]);
     let text = told(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(
@@ -192,6 +192,9 @@ fn an_upgrade_to_itself_is_quiet_and_says_so() {
     );
     let junit = fs::read_to_string(project.root.join("report.xml")).unwrap();
     assert!(junit.contains("<testsuites name=\"opdev upgrade\" tests=\"5\" failures=\"0\""), "{junit}");
+    let html = fs::read_to_string(project.root.join("report.html")).unwrap();
+    assert!(html.contains("<h2>v1.0.0 → your working tree</h2>"), "{html}");
+    assert!(html.contains("<span class=\"ok\">nothing is wrong</span>"), "{html}");
 }
 
 /// What each release does alone, and what happens to those who skip them: here a name that goes and comes back.
@@ -410,6 +413,16 @@ fn bad_input_is_answered_with_what_to_do() {
     assert_eq!(fails(&[], "is in no git repository"), 3);
     let (report, code) = project.report(&["--from", old.to_str().unwrap(), "--only", "plain"]);
     assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
+    for chart in ["selector", "label", "name"] {
+        let template = old.join("helm-charts").join(chart).join("templates/all.yaml");
+        fs::write(template, "{{ fail \"a password is needed\" }}\n").unwrap();
+    }
+    let from_old = ["--from", old.to_str().unwrap()];
+    assert_eq!(fails(&from_old, "makes no object of its samples"), 3);
+    assert_eq!(
+        fails(&from_old, "fails: execution error at (name/templates/all.yaml:1:3): a password is needed"),
+        3
+    );
     fs::remove_dir_all(old.join("config/samples")).unwrap();
     assert_eq!(fails(&["--from", old.to_str().unwrap()], "has no sample of a kind that it reconciles"), 3);
 }

@@ -25,6 +25,10 @@ pub(crate) struct Jobs;
 
 const RESOURCE: &str = "batch/jobs";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+/// A Job lives for so many seconds at least. On a cluster its pod takes longer than that, so whoever creates
+/// a Job with `ttlSecondsAfterFinished: 0` and then watches it sees that it has completed. Helm 4 waits for
+/// ever else.
+const SEEN: i64 = 2;
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// One sync of one Job.
@@ -502,7 +506,8 @@ impl JobSync<'_> {
             .filter(|c| ["Complete", "Failed"].contains(&text(c, "/type")) && text(c, "/status") == "True")
             .find_map(|condition| time(condition, "/lastTransitionTime"));
         let Some(ended) = ended else { return };
-        let left = ttl - seconds_between(ended, self.now);
+        let made = time(self.job, "/metadata/creationTimestamp").unwrap_or(ended);
+        let left = (ttl - seconds_between(ended, self.now)).max(SEEN - seconds_between(made, self.now));
         if left > 0 {
             self.sync.again(Duration::from_secs(left as u64));
             return;

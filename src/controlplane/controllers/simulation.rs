@@ -410,7 +410,7 @@ impl Simulation {
     }
 
     /// Lets time pass, with the controllers at work whenever a timer is due.
-    pub(super) fn pass(&mut self, time: Duration) {
+    pub(super) fn elapse(&mut self, time: Duration) {
         let until = self.memory.state.borrow().elapsed + time;
         self.settle();
         while let Some(next) = self.engine.next_deadline().filter(|next| *next <= until) {

@@ -1,5 +1,5 @@
 //! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never
-//! deleted.
+//! deleted. No release owns them, as with Helm: a chart that moves them into its templates finds them taken.
 
 use super::engine::Engine;
 use super::history::desired_release::DesiredRelease;
@@ -35,7 +35,7 @@ impl Engine {
             let objects = objects::parse(&file.content)
                 .with_context(|| format!("failed to install CRD {}", file.name))?;
             for object in objects {
-                let wanted = objects::want(&self.api, object, &self.owner, names).await?;
+                let wanted = objects::want_crd(&self.api, object, &self.owner, names).await?;
                 match self.api.create(&wanted.resource, meta::namespace(&wanted.object), wanted.sent()).await
                 {
                     Ok(object) => {

@@ -129,7 +129,10 @@ impl Engine {
                     "{place}{object} is written as Helm 3 writes it, with a plain create or patch: server-side apply \
                      refuses it, {why}"
                 ),
-                Some("correct the template: Helm 4, and opdev with `--helm-compat 4`, refuse this object"),
+                Some(
+                    "correct the template (a default that stays goes with `FIELD: null`): Helm 4, and opdev with \
+                     `--helm-compat 4`, refuse this write",
+                ),
             );
         }
         written

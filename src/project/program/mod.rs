@@ -7,6 +7,7 @@ use opdev_sources::load::OwnProgram;
 
 pub mod detect;
 pub mod detect_all;
+pub mod election;
 pub mod files;
 pub mod kustomization;
 pub mod manager_manifest;

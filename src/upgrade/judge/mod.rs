@@ -2,6 +2,7 @@
 //! version does by itself, too, is left out later, by what the variant `same` has given.
 
 mod converted;
+mod election;
 mod gone;
 mod objects;
 mod observed;
@@ -14,6 +15,7 @@ mod writes;
 
 use super::finding::Finding;
 use super::swap::Variant;
+pub(super) use election::Elections;
 use objects::differences;
 pub use observed::Tally;
 pub(super) use observed::{Defined, Observed, Tried};
@@ -42,6 +44,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     }
     if observed.variant == Variant::Plain {
         found.extend(rights::own(observed));
+        found.extend(election::findings(observed));
     }
     found
 }

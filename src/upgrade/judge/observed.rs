@@ -1,5 +1,6 @@
 //! All that was seen of a variant, and what is counted of it.
 
+use super::election::Elections;
 use super::rights::RightsSeen;
 use crate::calls::Write;
 use crate::conversion::{Lossy, Way};
@@ -60,6 +61,8 @@ pub(crate) struct Observed {
     pub(crate) left: BTreeSet<ObjectKey>,
     /// The rights that both versions used, and their roles.
     pub(crate) rights: RightsSeen,
+    /// The elections that keep both versions apart during a rollout.
+    pub(crate) elections: Elections,
 }
 
 impl Observed {

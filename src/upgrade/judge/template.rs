@@ -88,10 +88,13 @@ fn words_that_differ(a: &[Value], b: &[Value]) -> (Vec<Value>, Vec<Value>) {
     (gone, come)
 }
 
-/// How many pods it has.
+/// How many pods it has. A DaemonSet that fits no node here has at least one elsewhere.
 fn pods(key: &ObjectKey, object: &Value) -> u64 {
-    let pointer = if key.kind == "DaemonSet" { "/status/desiredNumberScheduled" } else { "/spec/replicas" };
-    object.pointer(pointer).and_then(Value::as_u64).unwrap_or(1)
+    let count = |pointer: &str| object.pointer(pointer).and_then(Value::as_u64);
+    match key.kind.as_str() {
+        "DaemonSet" => count("/status/desiredNumberScheduled").unwrap_or_default().max(1),
+        _ => count("/spec/replicas").unwrap_or(1),
+    }
 }
 
 fn finding(key: &ObjectKey, after: &Value, changes: Vec<Change>, pods: u64) -> Finding {

@@ -6,6 +6,7 @@ use crate::finding::{Class, Level};
 use crate::running::Rest;
 use crate::snapshot::Snapshot;
 use http::Method;
+use opdev_project::program::election::Election;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ fn observed(before: Vec<Value>, after: Vec<Value>) -> Observed {
         lossy: BTreeMap::new(),
         left: BTreeSet::new(),
         rights: RightsSeen::default(),
+        elections: Elections::default(),
     }
 }
 
@@ -182,4 +184,25 @@ fn what_the_operator_writes_and_nobody_stores_is_named() {
     let found = findings(&seen);
     assert_eq!(found[0].title, "Web a/w: .status.address is written and not stored");
     assert_eq!((found[0].level, found.len()), (Level::Error, 1));
+}
+
+#[test]
+fn two_versions_that_no_election_keeps_apart_are_told() {
+    let election = |lock: &str, turned_on: Option<bool>| {
+        Some(Election { lock: Some(lock.to_owned()), turned_on, recreates: false })
+    };
+    let told = |before: Option<Election>, after: Option<Election>| {
+        let mut observed = observed(Vec::new(), Vec::new());
+        observed.elections = Elections { before, after };
+        findings(&observed).into_iter().map(|finding| finding.title).collect::<Vec<_>>()
+    };
+    let another = told(election("a", Some(true)), election("b", Some(true)));
+    assert!(another[0].ends_with("the lock of their leader election has another name"), "{another:?}");
+    let off = told(election("a", Some(true)), election("a", Some(false)));
+    assert!(off[0].ends_with("leader election is off now"), "{off:?}");
+    assert_eq!(told(election("a", Some(true)), election("a", None)), [""; 0], "the default may be on");
+    assert_eq!(told(election("a", Some(false)), election("b", Some(true))), [""; 0], "nothing gets worse");
+    assert_eq!(told(None, election("b", Some(true))), [""; 0], "not known");
+    let alone = election("b", Some(true)).map(|election| Election { recreates: true, ..election });
+    assert_eq!(told(election("a", Some(true)), alone), [""; 0], "the old one is ended first");
 }

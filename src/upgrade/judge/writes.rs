@@ -29,11 +29,10 @@ const OF_STATEFUL_SETS: [&str; 7] = [
 /// The writes that were refused, and that no later one made up for.
 pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     let mut last: BTreeMap<String, &Write> = BTreeMap::new();
-    let counts =
-        observed.writes.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<String, usize>, write| {
-            *counts.entry(place(write)).or_default() += usize::from(write.is_refused());
-            counts
-        });
+    let counts = observed.writes.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<_, usize>, write| {
+        *counts.entry((place(write), &write.content)).or_default() += usize::from(write.is_refused());
+        counts
+    });
     for write in &observed.writes {
         let place = place(write);
         if write.is_refused() {
@@ -44,7 +43,9 @@ pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     }
     let mut found: Vec<Finding> = Vec::new();
     for (place, write) in last {
-        let finding = refusal(observed, write, counts.get(&place).copied().unwrap_or(1));
+        // An apply that is tried again as a patch is one write.
+        let times = counts.get(&(place, &write.content)).copied().unwrap_or(1);
+        let finding = refusal(observed, write, times);
         // A dry run and the write are one thing.
         if !found.iter().any(|known| known.is_same(&finding)) {
             found.push(finding);

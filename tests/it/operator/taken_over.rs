@@ -203,6 +203,94 @@ async fn helm_4_refuses_what_apply_refuses() {
     world.stop().await;
 }
 
+/// Values choose another member of a union, whose old member has defaults that nobody owns.
+const UNIONS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: site-app}
+spec:
+  {{- if not .Values.more }}
+  strategy: {type: Recreate}
+  {{- end }}
+  selector: {matchLabels: {app: site}}
+  template:
+    metadata: {labels: {app: site}}
+    spec:
+      containers:
+      - name: c
+        image: nginx:1
+        livenessProbe:
+          {{- if .Values.more }}
+          httpGet: {port: 80}
+          {{- else }}
+          tcpSocket: {port: 80}
+          {{- end }}
+      volumes:
+      - name: work
+        {{- if .Values.more }}
+        configMap: {name: work}
+        {{- else }}
+        emptyDir: {}
+        {{- end }}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn defaults_that_do_not_go_with_new_values_go_as_with_helm_3() {
+    let watch = || web(chart("web", &[("templates/all.yaml", UNIONS)]));
+    let mut world = World::start(vec![watch()]).await;
+    world.create_web("site", json!({"more": true})).await;
+    world.outcome("site", Outcome::Installed).await;
+    world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
+    world.outcome("site", Outcome::Upgraded).await;
+    let app = world.get(&world.api("apps", "Deployment"), "site-app").await.unwrap();
+    assert_eq!(app["spec"]["strategy"], json!({"type": "Recreate"}));
+    let pod = &app["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"], json!([{"name": "work", "emptyDir": {}}]));
+    assert_eq!(pod["containers"][0]["livenessProbe"]["httpGet"], Value::Null);
+    let told = world.notices.iter().find(|notice| notice.contains("as Helm 3 writes it")).cloned().unwrap();
+    assert!(told.contains("charts/web/templates/all.yaml"), "{told}");
+    let reconcile = world.reconcile_by_key("site").await;
+    assert!(reconcile.objects.is_empty(), "{:?}", reconcile.objects);
+    world.stop().await;
+
+    let compat = Settings { helm_compat: HelmCompat::V4, ..settings() };
+    let mut world = World::start_with(vec![watch()], compat).await;
+    world.create_web("site", json!({"more": true})).await;
+    world.outcome("site", Outcome::Installed).await;
+    world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
+    let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
+    assert!(failure.chain.last().unwrap().contains("spec.strategy.rollingUpdate: Forbidden"), "{failure:?}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_moves_into_the_templates_is_taken() {
+    let ant = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ants.sub.my.domain}
+spec:
+  group: sub.my.domain
+  names: {kind: Ant, listKind: AntList, plural: ants, singular: ant}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+    let map = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: site-map}}\n---\n{{{{ if .Values.more }}}}\n{ant}{{{{ end }}}}\n"
+    );
+    let files = [("crds/ant.yaml", ant), ("templates/all.yaml", map.as_str())];
+    let mut world = World::start(vec![web(chart("web", &files))]).await;
+    world.create_web("site", json!({})).await;
+    world.outcome("site", Outcome::Installed).await;
+    let crds = world.cluster_api("apiextensions.k8s.io", "CustomResourceDefinition");
+    let metadata = world.get(&crds, "ants.sub.my.domain").await.unwrap()["metadata"].clone();
+    assert_eq!(metadata["labels"], json!({"helm.sdk.operatorframework.io/chart": "web"}));
+    assert_eq!(metadata["annotations"]["meta.helm.sh/release-name"], Value::Null);
+    world.patch(&world.webs(), "site", json!({"spec": {"more": true}})).await;
+    let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
+    let why = failure.chain.join(": ");
+    assert!(why.contains("Unable to continue with update") && why.contains("ants.sub.my.domain"), "{why}");
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_the_api_server_refuses_is_refused_and_never_made_without_a_part() {
     for data in [

@@ -49,7 +49,7 @@ fn an_init_container_fails_on_demand_and_recovers() {
         put(&mut failing, "/spec/initContainers", init);
         cluster.create("pods", failing);
     }
-    cluster.pass(Duration::from_secs(60));
+    cluster.elapse(Duration::from_secs(60));
     let again = cluster.get("pods", "again").unwrap();
     assert_eq!(text(&again, "/status/phase"), "Pending");
     assert_eq!(init_states(&again), "running waiting waiting");

@@ -225,7 +225,7 @@ fn a_stuck_rollout_exceeds_its_deadline() {
     let pods = cluster.list("pods");
     let waiting = "/status/containerStatuses/0/state/waiting/reason";
     assert_eq!(text(&pods[0], waiting), "ImagePullBackOff");
-    cluster.pass(Duration::from_secs(40));
+    cluster.elapse(Duration::from_secs(40));
     let status = super::fields::status(&cluster.get("apps/deployments", "web").unwrap());
     let progressing = conditions::find(&status, "Progressing").unwrap();
     assert_eq!(text(progressing, "/reason"), "ProgressDeadlineExceeded");
@@ -299,13 +299,13 @@ fn a_refused_pod_shows_in_conditions_and_is_tried_again() {
     let status = super::fields::status(&cluster.get("apps/deployments", "web").unwrap());
     assert!(conditions::is(&status, "ReplicaFailure", "True"));
     let version = meta::resource_version(set).map(str::to_owned);
-    cluster.pass(Duration::from_secs(5));
+    cluster.elapse(Duration::from_secs(5));
     let tries = refused.load(Ordering::Relaxed);
     assert!((2..20).contains(&tries), "it is tried again after pauses: {tries} times");
     let set = &cluster.list("apps/replicasets")[0];
     assert_eq!(meta::resource_version(set), version.as_deref(), "a further refusal changes nothing");
     cluster.refuse(|_| None);
-    cluster.pass(Duration::from_secs(5));
+    cluster.elapse(Duration::from_secs(5));
     assert_eq!(cluster.list("pods").len(), 1);
     let status = super::fields::status(&cluster.list("apps/replicasets")[0]);
     assert!(conditions::find(&status, "ReplicaFailure").is_none());
@@ -473,7 +473,7 @@ fn one_object_that_cannot_go_keeps_no_other() {
     let left = cluster.memory.list("configmaps", Some("n"));
     assert_eq!(names(&left), ["a"]);
     cluster.refuse(|_| None);
-    cluster.pass(Duration::from_secs(120));
+    cluster.elapse(Duration::from_secs(120));
     assert!(crate::contract::Key::new("namespaces", None, "n").read(&cluster.memory).is_none());
     at_rest(&mut cluster);
 }
@@ -521,7 +521,7 @@ fn pods_fail_on_demand_and_recover() {
     cluster.edit("pods", "p", |pod| put(pod, "/metadata/annotations", json!({"opdev.dev/fail": "evict"})));
     cluster.settle();
     assert_eq!(text(&cluster.get("pods", "p").unwrap(), "/status/phase"), "Running", "the delay holds");
-    cluster.pass(Duration::from_secs(2));
+    cluster.elapse(Duration::from_secs(2));
     let found = cluster.get("pods", "p").unwrap();
     assert_eq!((text(&found, "/status/phase"), text(&found, "/status/reason")), ("Failed", "Evicted"));
     at_rest(&mut cluster);
@@ -536,7 +536,7 @@ fn pods_that_are_meant_to_end_do() {
     cluster.settle();
     let good = cluster.get("pods", "good").unwrap();
     assert_eq!(text(&good, "/status/phase"), "Running", "who waits for it to run sees it");
-    cluster.pass(Duration::from_secs(1));
+    cluster.elapse(Duration::from_secs(1));
     let phase = |name| text(&cluster.get("pods", name).unwrap(), "/status/phase").to_owned();
     assert_eq!(
         (phase("good"), phase("bad"), phase("waits")),
@@ -582,7 +582,7 @@ fn the_node_is_ready_and_renews_its_lease() {
     };
     let first = lease(&cluster);
     cluster.clear_log();
-    cluster.pass(Duration::from_secs(60));
+    cluster.elapse(Duration::from_secs(60));
     assert!(lease(&cluster) > first);
     assert!(cluster.writes().len() <= 7, "only the lease is written: {:?}", cluster.writes());
     assert!(!deleting(&node));

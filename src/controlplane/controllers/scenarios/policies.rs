@@ -19,7 +19,7 @@ fn job(spec: Value, fail: Option<&str>) -> Value {
 fn run(spec: Value, fail: Option<&str>) -> (serde_json::Map<String, Value>, String) {
     let mut cluster = Simulation::new();
     cluster.create("batch/jobs", job(spec, fail));
-    cluster.pass(Duration::from_secs(30));
+    cluster.elapse(Duration::from_secs(30));
     let status = fields::status(&cluster.get("batch/jobs", "work").unwrap());
     let ends = ["Failed", "Complete"].iter().filter_map(|kind| {
         let end = conditions::find(&status, kind)?;
@@ -175,7 +175,7 @@ fn a_pod_may_have_a_deadline() {
     cluster.create("pods", pod);
     cluster.settle();
     assert!(pods::ready(&cluster.get("pods", "p").unwrap()));
-    cluster.pass(Duration::from_secs(30));
+    cluster.elapse(Duration::from_secs(30));
     let pod = cluster.get("pods", "p").unwrap();
     assert_eq!((pods::phase(&pod), text(&pod, "/status/reason")), ("Failed", "DeadlineExceeded"));
 }

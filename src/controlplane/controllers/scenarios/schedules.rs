@@ -46,7 +46,7 @@ fn a_cron_job_runs_at_each_time_and_keeps_the_latest() {
     cluster.create(CRON, cron(json!({})));
     cluster.settle();
     assert_eq!(cluster.list(JOBS).len(), 0, "nothing is due yet");
-    cluster.pass(minutes(11));
+    cluster.elapse(minutes(11));
     let jobs = cluster.list(JOBS);
     // Minutes since 1970, as upstream names them.
     assert_eq!(names(&jobs), ["tick-29453770"]);
@@ -62,12 +62,12 @@ fn a_cron_job_runs_at_each_time_and_keeps_the_latest() {
     assert_eq!(text(&tick, "/status/lastSuccessfulTime")[..16].to_owned(), "2026-01-01T00:10");
     assert!(list(&tick, "/status/active").is_empty());
 
-    cluster.pass(minutes(60));
+    cluster.elapse(minutes(60));
     assert_eq!(cluster.list(JOBS).len(), 3, "three that succeeded are kept");
     at_rest(&mut cluster);
 
     cluster.edit(CRON, "tick", |tick| put(tick, "/spec/suspend", true.into()));
-    cluster.pass(minutes(60));
+    cluster.elapse(minutes(60));
     let last = cluster.get(CRON, "tick").unwrap();
     assert_eq!(
         text(&last, "/status/lastScheduleTime"),
@@ -91,7 +91,7 @@ fn a_cron_job_waits_for_or_replaces_what_still_runs() {
         put(&mut object, pod, json!({"opdev.dev/fail": "pending"}));
         cluster.create(CRON, object);
         cluster.settle();
-        cluster.pass(minutes(31));
+        cluster.elapse(minutes(31));
         cluster
     };
     let active = |cluster: &Simulation| list(&cluster.get(CRON, "tick").unwrap(), "/status/active").len();
@@ -122,7 +122,7 @@ fn a_quota_follows_what_is_used() {
         json!({"hard": {"pods": "10", "count/deployments.apps": "2"}, "used": {"pods": "3", "count/deployments.apps": "1"}})
     );
     cluster.edit("apps/deployments", "web", |web| put(web, "/spec/replicas", 1.into()));
-    cluster.pass(minutes(1));
+    cluster.elapse(minutes(1));
     assert_eq!(status(&cluster)["used"]["pods"], "1");
     let left = cluster.list("pods");
     assert!(left.iter().all(|pod| name(pod).starts_with("web-")), "{left:?}");

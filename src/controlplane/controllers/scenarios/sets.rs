@@ -215,9 +215,9 @@ fn a_failing_job_backs_off_and_gives_up() {
     cluster.create("batch/jobs", failing);
     cluster.settle();
     assert_eq!(job_status(&cluster).get("failed"), Some(&json!(1)), "the next try waits");
-    cluster.pass(Duration::from_secs(15));
+    cluster.elapse(Duration::from_secs(15));
     assert_eq!(job_status(&cluster).get("failed"), Some(&json!(2)));
-    cluster.pass(Duration::from_secs(60));
+    cluster.elapse(Duration::from_secs(60));
     let status = job_status(&cluster);
     assert_eq!(status.get("failed"), Some(&json!(3)));
     let failed = conditions::find(&status, "Failed").unwrap();
@@ -244,12 +244,22 @@ fn a_job_has_deadline_suspension_and_time_to_live() {
     assert!(cluster.list("pods").is_empty());
     assert_eq!(job_status(&cluster).get("failed"), None, "a suspended pod has not failed");
     cluster.edit("batch/jobs", "work", |job| put(job, "/spec/suspend", false.into()));
-    cluster.pass(Duration::from_secs(40));
+    cluster.elapse(Duration::from_secs(40));
     let status = job_status(&cluster);
     assert_eq!(text(conditions::find(&status, "Failed").unwrap(), "/reason"), "DeadlineExceeded");
-    cluster.pass(Duration::from_secs(90));
+    cluster.elapse(Duration::from_secs(90));
     assert!(cluster.get("batch/jobs", "work").is_none());
     assert!(cluster.list("pods").is_empty());
+}
+
+#[test]
+fn a_job_that_goes_at_once_is_seen_first() {
+    let mut cluster = Simulation::new();
+    cluster.create("batch/jobs", job(json!({"completions": 1, "ttlSecondsAfterFinished": 0})));
+    cluster.settle();
+    assert!(conditions::is(&job_status(&cluster), "Complete", "True"));
+    cluster.elapse(Duration::from_secs(3));
+    assert!(cluster.get("batch/jobs", "work").is_none());
 }
 
 #[test]
@@ -461,7 +471,7 @@ fn events_live_for_an_hour() {
     cluster.create("apps/daemonsets", workload("apps/v1", "DaemonSet", "agent", json!({})));
     cluster.settle();
     assert!(!cluster.list("events").is_empty());
-    cluster.pass(Duration::from_secs(3700));
+    cluster.elapse(Duration::from_secs(3700));
     assert!(cluster.list("events").is_empty());
 }
 

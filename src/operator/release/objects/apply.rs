@@ -215,7 +215,7 @@ async fn write(api: &Api, planned: &Planned, mode: Mode) -> anyhow::Result<(Valu
     }
 }
 
-/// Applies an object. With Helm 3, what apply itself refuses is written as Helm 3 writes it.
+/// Applies an object. With Helm 3, what is refused of an apply alone is written as Helm 3 writes it.
 async fn apply_or_write(
     api: &Api,
     Planned { wanted, old, .. }: &Planned,
@@ -226,8 +226,9 @@ async fn apply_or_write(
         Ok(applied) => return Ok((applied, None)),
         Err(refused) => refused,
     };
-    match plain_write::reason(&refused).filter(|_| mode.compat.is_three()) {
-        Some(why) => Ok((plain_write::write(api, wanted, old.as_ref(), live, false).await?, Some(why))),
+    let old = old.as_ref();
+    match plain_write::reason(&refused, wanted, old, live).filter(|_| mode.compat.is_three()) {
+        Some(why) => Ok((plain_write::write(api, wanted, old, live, false).await?, Some(why))),
         None => Err(refused),
     }
 }

@@ -111,7 +111,9 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
-        Err(error) if mode.compat.is_three() && plain_write::reason(&error).is_some() => {
+        Err(error)
+            if mode.compat.is_three() && plain_write::reason(&error, wanted, *old, *live).is_some() =>
+        {
             return plain_write::write(api, wanted, *old, *live, true).await;
         }
         other => other?,

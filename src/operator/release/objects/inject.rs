@@ -47,11 +47,16 @@ impl Owner {
 
 /// Completes an object of a chart. `namespaced` is the scope of its kind.
 pub(crate) fn inject(object: &mut Value, owner: &Owner, release: ReleaseNames<'_>, namespaced: bool) {
-    lead_back(object, owner, release, namespaced);
-    put(object, "labels", CHART_LABEL, release.chart);
+    mark(object, owner, release, namespaced);
     put(object, "labels", MANAGED_BY, "Helm");
     put(object, "annotations", RELEASE_NAME, release.name);
     put(object, "annotations", RELEASE_NAMESPACE, release.namespace);
+}
+
+/// The marks that the operator writes on every object, also on those that no release owns.
+pub(crate) fn mark(object: &mut Value, owner: &Owner, release: ReleaseNames<'_>, namespaced: bool) {
+    lead_back(object, owner, release, namespaced);
+    put(object, "labels", CHART_LABEL, release.chart);
 }
 
 /// The namespace, and the way back to the custom resource.

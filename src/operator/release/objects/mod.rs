@@ -12,7 +12,7 @@ pub(crate) mod plain_write;
 pub mod writes;
 
 use crate::objects::at_object::AtObject;
-use crate::objects::inject::{Owner, ReleaseNames, inject};
+use crate::objects::inject::{Owner, ReleaseNames, inject, mark};
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use opdev_client::{Api, ApiError, At, Resource};
@@ -139,28 +139,46 @@ pub(crate) async fn want(
     owner: &Owner,
     release: ReleaseNames<'_>,
 ) -> anyhow::Result<Wanted> {
-    let gvk = Gvk::of(&object).ok_or_else(|| {
+    let resource = resource_of(api, &object).await?;
+    inject(&mut object, owner, release, resource.namespaced);
+    Ok(Wanted::new(object, resource))
+}
+
+/// Completes an object of a chart's `crds/`: the release does not own it.
+pub(crate) async fn want_crd(
+    api: &Api,
+    mut object: Value,
+    owner: &Owner,
+    release: ReleaseNames<'_>,
+) -> anyhow::Result<Wanted> {
+    let resource = resource_of(api, &object).await?;
+    mark(&mut object, owner, release, resource.namespaced);
+    Ok(Wanted::new(object, resource))
+}
+
+/// The resource of an object that has a name.
+async fn resource_of(api: &Api, object: &Value) -> anyhow::Result<Arc<Resource>> {
+    let gvk = Gvk::of(object).ok_or_else(|| {
         let text: String = object.to_string().chars().take(120).collect();
         let words = format!("{CANNOT_BUILD}: Object 'Kind' is missing in {text}");
-        anyhow::Error::new(AtObject::rendered(words, &object))
+        anyhow::Error::new(AtObject::rendered(words, object))
     })?;
-    let name = meta::name(&object).unwrap_or_default().to_owned();
+    let name = meta::name(object).unwrap_or_default().to_owned();
     let resource = api.resource(&gvk).await.map_err(|error| match error {
         ApiError::NoMatch(_) => {
-            let namespace = meta::namespace(&object).unwrap_or_default();
+            let namespace = meta::namespace(object).unwrap_or_default();
             let words = format!(
                 "{CANNOT_BUILD}: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": {error}"
             );
-            anyhow::Error::new(AtObject::rendered(words, &object))
+            anyhow::Error::new(AtObject::rendered(words, object))
         }
-        other => anyhow::Error::new(other).context(AtObject::rendered(CANNOT_BUILD, &object)),
+        other => anyhow::Error::new(other).context(AtObject::rendered(CANNOT_BUILD, object)),
     })?;
     if name.is_empty() {
         let words = format!("error when creating: {gvk}: resource name may not be empty");
-        return Err(anyhow::Error::new(AtObject::rendered(words, &object)));
+        return Err(anyhow::Error::new(AtObject::rendered(words, object)));
     }
-    inject(&mut object, owner, release, resource.namespaced);
-    Ok(Wanted::new(object, resource))
+    Ok(resource)
 }
 
 /// One rendered object in its namespace, with nothing that leads to its owner.

@@ -1,27 +1,58 @@
 //! Writes as Helm 3 makes them: a plain create, and a patch of three states. Server-side apply refuses some
-//! objects that Helm 3 and the Operator SDK's operator install: with a list key twice, or with a field that
-//! its kind does not have.
+//! objects that Helm 3 and the Operator SDK's operator write: with a list key twice, with a field that its
+//! kind does not have, or where a default stays that does not go with the new values.
 
 use super::Wanted;
 use super::dry_run::is_untyped;
 use super::overlay::overlay;
 use opdev_client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
+use opdev_event::words::one_line;
 use opdev_object::facts::facts;
 use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
 use serde_json::{Map, Value};
 
-/// Why an object was written so: the reason for which server-side apply had refused it. `None` for another
-/// refusal.
-pub(crate) fn reason(error: &ApiError) -> Option<String> {
-    let ApiError::Refused { message, .. } = error else { return None };
-    is_untyped(message).then(|| {
-        // "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): .spec…: …"
-        let about = message.split_once("): ").map_or(message.as_str(), |(_, about)| about);
-        let about = about.strip_prefix("errors:").unwrap_or(about);
-        let lines: Vec<&str> = about.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        lines.join("; ")
-    })
+/// Why an object is written so: the reason for which server-side apply has refused it. `None` for a refusal
+/// that Helm 3 would get, too.
+pub(crate) fn reason(
+    error: &ApiError,
+    wanted: &Wanted,
+    old: Option<&Value>,
+    live: Option<&Value>,
+) -> Option<String> {
+    let ApiError::Refused { message, code, .. } = error else { return None };
+    if is_untyped(message) {
+        return Some(untyped_part(message));
+    }
+    (*code == 422 && live.is_some_and(|live| takes_more_away(wanted, old, live))).then(|| one_line(message))
+}
+
+/// The fields that the refusal names.
+fn untyped_part(message: &str) -> String {
+    // "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): .spec…: …"
+    let about = message.split_once("): ").map_or(message, |(_, about)| about);
+    let about = about.strip_prefix("errors:").unwrap_or(about);
+    let lines: Vec<&str> = about.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ")
+}
+
+/// Returns true if Helm 3's patch leaves less of a live object than an apply. An apply keeps defaults that
+/// nobody owns: with `strategy: {type: Recreate}` those of `rollingUpdate` stay and are refused. The patch
+/// says which fields of a union remain.
+fn takes_more_away(wanted: &Wanted, old: Option<&Value>, live: &Value) -> bool {
+    let (patch, content) = patch(wanted, old, live);
+    let mut patched = live.clone();
+    match facts().schema(&wanted.resource.gvk) {
+        Some(schema) if content == STRATEGIC => {
+            if strategic::apply(&mut patched, &patch, &schema).is_err() {
+                return false;
+            }
+        }
+        _ => merge_patch(&mut patched, &patch),
+    }
+    let mut applied = live.clone();
+    overlay(&mut applied, &wanted.object);
+    patched != applied
 }
 
 /// Creates an object, or patches the live one. `old` is what the manifest before said of it.
@@ -120,7 +151,31 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_has_a_reason_where_helm_3_takes_more_away() {
+        let invalid = ApiError::Refused {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: "Deployment.apps \"web\" is invalid: spec.strategy.rollingUpdate: Forbidden: no"
+                .to_owned(),
+            details: None,
+        };
+        let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}});
+        let live = json!({"spec": {"replicas": 1, "strategy": rolling}});
+        let of = |spec: Value| wanted(Gvk::new("apps", "v1", "Deployment"), json!({"spec": spec}));
+        let before = json!({"spec": {"replicas": 1}});
+        let told =
+            reason(&invalid, &of(json!({"strategy": {"type": "Recreate"}})), Some(&before), Some(&live));
+        assert!(told.unwrap().contains("spec.strategy.rollingUpdate: Forbidden"));
+        // A value that may not change is refused in both ways.
+        let fixed = of(json!({"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}));
+        assert_eq!(reason(&invalid, &fixed, Some(&before), Some(&live)), None);
+        assert_eq!(reason(&invalid, &fixed, None, None), None, "a create");
+    }
+
+    #[test]
     fn only_a_refusal_of_apply_itself_has_a_reason() {
+        let object = wanted(Gvk::new("", "v1", "ConfigMap"), json!({}));
+        let reason = |error: &ApiError| super::reason(error, &object, None, None);
         let refused = |message: &str| ApiError::Refused {
             code: 500,
             reason: String::new(),
