@@ -136,6 +136,27 @@ fn what_is_wrong_is_shown_with_its_line_and_nothing_is_overwritten() {
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }
 
+/// A variable that only a shell knows is empty here.
+#[test]
+fn nothing_is_written_to_a_folder_of_the_machine() {
+    let project = project();
+    let makefile = MAKEFILE.replace("config=deploy/crds", "config=$(shell tput cols)/opdev-crds");
+    write(
+        project.path(),
+        "Makefile",
+        &format!("{makefile}\ngenerate:\n\tcontroller-gen object output:dir=/opdev-copies\n"),
+    );
+    for (word, folder, line) in [("crd", "/opdev-crds", 4), ("deepcopy", "/opdev-copies", 7)] {
+        let (code, out, said) = opdev(&project, &[word]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
+        assert!(said.contains(&format!("writes to {folder}, outside of the project")), "{said}");
+        assert!(said.contains(&format!("Makefile:{line}")) && said.contains("-o DIR"), "{said}");
+        assert!(!Path::new(folder).exists());
+    }
+    let (code, _, said) = opdev(&project, &["crd", "-o", "here"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn markers_become_roles() {
     let project = project();

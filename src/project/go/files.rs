@@ -18,6 +18,8 @@ const USUAL: [&str; 4] = ["api", "apis", "pkg/apis", "config/types"];
 /// Folders of generated CRDs.
 const OUTPUTS: [&str; 7] =
     ["config/crd/bases", "config/crd", "deploy/crds", "deploy/crd", "config/crds", "manifests", "crds"];
+/// Folders for tools that have a module of their own.
+const TOOLS: [&str; 5] = ["tools", "hack/tools", "internal/tools", "build/tools", "hack"];
 const ROOTS: [&str; 6] =
     ["PROJECT", "go.mod", "opdev.yaml", "config/opdev.yaml", "watches.yaml", "config/watches.yaml"];
 
@@ -67,7 +69,12 @@ pub fn settings(root: &Path, year: &str) -> Settings {
     let go_mod = go_mod(root);
     let makefiles: Vec<Source<'_>> =
         makefiles.iter().map(|(path, text)| Source { path: path.as_str(), text }).collect();
+    let tools = TOOLS.map(|folder| format!("{folder}/go.mod"));
+    let tools: Vec<(String, String)> =
+        tools.into_iter().filter_map(|path| Some((path.clone(), text(root, &path)?))).collect();
+    let tools: Vec<Source<'_>> = tools.iter().map(|(path, text)| Source { path, text }).collect();
     let mut inputs = Inputs {
+        tools: &tools,
         makefiles: &makefiles,
         scripts: &[],
         go_mod: go_mod.as_ref().map(|(path, text)| Source { path, text }),

@@ -80,6 +80,8 @@ pub struct Inputs<'a> {
     pub scripts: &'a [Source<'a>],
     /// `go.mod`.
     pub go_mod: Option<Source<'a>>,
+    /// Each `go.mod` of a folder for tools, such as `hack/tools`.
+    pub tools: &'a [Source<'a>],
     /// Committed CRDs.
     pub crds: &'a [Source<'a>],
     /// This year, for Makefiles that ask `date`.
@@ -131,7 +133,8 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
     };
     read(makefile.commands(), &mut all);
     if all.is_empty() {
-        let scripts = inputs.scripts.iter().flat_map(|file| scripts::commands(file, inputs.year));
+        let callers = makefile.commands();
+        let scripts = inputs.scripts.iter().flat_map(|file| scripts::commands(file, &callers, inputs.year));
         read(scripts.collect(), &mut all);
     }
     let in_manifests = |call: &Invocation| call.target.split_whitespace().any(|name| name == "manifests");
@@ -207,7 +210,7 @@ fn flags_of(command: &Command) -> Option<&[String]> {
 }
 
 /// The first that says which release: a variable of the Makefile, a module with its version in a Makefile,
-/// `go.mod`, the annotation of a committed CRD.
+/// a `go.mod`, the annotation of a committed CRD.
 fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
     let of_tool = |name: &str| {
         let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -235,7 +238,8 @@ fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
         .iter()
         .find_map(|source| in_text(source, &marks))
         .or_else(|| {
-            inputs.go_mod.as_ref().and_then(|source| in_text(source, &["sigs.k8s.io/controller-tools "]))
+            let modules = inputs.go_mod.iter().chain(inputs.tools);
+            modules.into_iter().find_map(|source| in_text(source, &["sigs.k8s.io/controller-tools "]))
         })
         .or_else(|| {
             of_most(

@@ -7,16 +7,29 @@ use super::makefile::{Command, ROOT, logical_lines, names_controller_gen, shell_
 use crate::diagnostic::Place;
 use std::collections::BTreeMap;
 
-/// The commands of a file, by what kind of file it is.
-pub(super) fn commands(file: &Source<'_>, year: &str) -> Vec<Command> {
+/// The commands of a file, by what kind of file it is. A shell script gets the arguments that the first of
+/// `callers` gives it.
+pub(super) fn commands(file: &Source<'_>, callers: &[Command], year: &str) -> Vec<Command> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     if name.ends_with(".go") {
         let mut found = go_generate(file);
         found.extend(mage(file));
         found
     } else {
-        shell(file, year)
+        shell(file, arguments(file.path, callers).unwrap_or_default(), year)
     }
+}
+
+/// The words after a script in a command that calls it.
+fn arguments<'c>(script: &str, callers: &'c [Command]) -> Option<&'c [String]> {
+    let is_script = |word: &String| {
+        let path = word.trim_start_matches([ROOT, '/']);
+        without_dots(path) == script
+    };
+    callers.iter().find_map(|command| {
+        let at = command.words.iter().position(is_script)?;
+        Some(&command.words[at + 1..])
+    })
 }
 
 fn folder_of(path: &str) -> &str {
@@ -24,8 +37,9 @@ fn folder_of(path: &str) -> &str {
 }
 
 /// The commands of a shell script. `cd` counts for the lines that follow.
-fn shell(file: &Source<'_>, year: &str) -> Vec<Command> {
-    let mut script = Script { variables: BTreeMap::new(), own_folder: folder_of(file.path), year };
+fn shell(file: &Source<'_>, arguments: &[String], year: &str) -> Vec<Command> {
+    let given = arguments.iter().zip(1..).map(|(value, at)| (at.to_string(), value.clone()));
+    let mut script = Script { variables: given.collect(), own_folder: folder_of(file.path), year };
     let mut folder = String::new();
     let mut found = Vec::new();
     for (line, number) in logical_lines(file.text) {
@@ -36,7 +50,11 @@ fn shell(file: &Source<'_>, year: &str) -> Vec<Command> {
         let mut inner = folder.clone();
         let in_brackets = line.starts_with('(') && line.contains("cd ");
         for words in shell_commands(&script.expand(line)) {
-            let words: Vec<String> = words.into_iter().filter(|word| word != "{" && word != "}").collect();
+            let mut words: Vec<String> =
+                words.into_iter().filter(|word| word != "{" && word != "}").collect();
+            if words.first().is_some_and(|word| word == "cd") {
+                words.retain(|word| word != "--");
+            }
             match words.as_slice() {
                 [cd, to] if cd == "cd" || cd == "pushd" => {
                     let above = to.starts_with('/') || to.starts_with(ROOT) || inner.is_empty();
@@ -141,7 +159,7 @@ impl Script<'_> {
             ["pwd", ..] => ".".to_owned(),
             ["dirname", path] | ["dirname", "--", path] => folder_of(path).to_owned(),
             // `$(cd "$(dirname "$0")/.." && pwd)`
-            ["cd", path] | ["realpath" | "readlink", .., path] => without_dots(path),
+            ["cd", path] | ["cd", "--", path] | ["realpath" | "readlink", .., path] => without_dots(path),
             ["git", "rev-parse", "--show-toplevel"] => ROOT.to_string(),
             ["date", format] if format.contains("%Y") && !format.contains("%m") => self.year.to_owned(),
             _ if text.ends_with("controller-gen") => "controller-gen".to_owned(),

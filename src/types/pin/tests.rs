@@ -180,6 +180,31 @@ $CONTROLLER_GEN ${CRD_OPTIONS} \
 }
 
 #[test]
+fn a_script_gets_the_arguments_of_the_makefile() {
+    let text = r#"SCRIPT_DIR=$( cd -- "$( dirname -- "${BASH_SOURCE[0]}" )" &> /dev/null && pwd )
+CRD_DIR="${2}"
+cd "${SCRIPT_DIR}"/../
+"${CONTROLLER_GEN}" crd \
+  paths="./apis/..." \
+  output:crd:artifacts:config="${CRD_DIR}/bases"
+"#;
+    let makefile =
+        "CRD_DIR ?= config/crds\ngenerate:\n\t@CONTROLLER_GEN=x ./hack/crds.sh deploy $(CRD_DIR)\n";
+    let scripts = [Source { path: "hack/crds.sh", text }];
+    let makefiles = [Source { path: "Makefile", text: makefile }];
+    let tools =
+        [Source { path: "hack/tools/go.mod", text: "require sigs.k8s.io/controller-tools v0.19.0\n" }];
+    let inputs =
+        Inputs { makefiles: &makefiles, scripts: &scripts, tools: &tools, year: "2026", ..Inputs::default() };
+    let found = settings(&inputs);
+    let call = only(&found);
+    assert_eq!((call.folder.as_str(), call.paths[0].as_str()), ("", "./apis/..."));
+    assert_eq!(call.crd_output, Output::Folder("config/crds/bases".to_owned()));
+    let version = found.version.unwrap();
+    assert_eq!((version.text.as_str(), version.said_by.as_str()), ("v0.19.0", "hack/tools/go.mod:1"));
+}
+
+#[test]
 fn calls_in_go_generate_lines_and_magefiles() {
     let found = script(
         "tools/generate.go",

@@ -4,6 +4,7 @@
 Usage: charts.py OPDEV HELM KUBECTL FOLDER REPOSITORY[:PATH]...    (needs git)
        --only NAME,NAME   some charts only
        --steps N          the newest N steps of each chart instead of one
+       --pairs A=B,C=D    these tags instead
        --compat 4         opdev as this Helm; HELM has to be one
 
 REPOSITORY is a clone whose tags are CHART-VERSION. PATH is where a chart lies, charts/{chart} if it is not given; with `.` the whole
@@ -29,7 +30,10 @@ REFUSAL = re.compile(r'cannot patch "([^"]+)" with kind (\w+)')
 
 
 def run(*words, cwd=None, env=None, timeout=180):
-    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=timeout)
+    try:
+        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, 1, "", f"did not end within {timeout} s")
 
 
 def versions(repository, path):
@@ -158,6 +162,7 @@ def main():
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--only", default="")
     parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--pairs", default="")
     parser.add_argument("--compat", default="3")
     tools = parser.parse_args()
     for name in ("opdev", "helm", "kubectl"):
@@ -172,7 +177,9 @@ def main():
         for chart, tags in versions(repository, path).items():
             if only and chart not in only:
                 continue
-            for sort, old, new in pairs(tags, tools.steps):
+            steps = [("named", *pair.split("=")) for pair in tools.pairs.split(",") if pair]
+            named = {tag for _, tag in tags}
+            for sort, old, new in [step for step in steps if set(step[1:]) <= named] if steps else pairs(tags, tools.steps):
                 ends = folder / "old" / chart, folder / "new" / chart
                 if not all(unpack(repository, tag, path.format(chart=chart), end) for tag, end in zip((old, new), ends)):
                     continue
