@@ -155,6 +155,10 @@ fn nothing_is_written_to_a_folder_of_the_machine() {
     }
     let (code, _, said) = opdev(&project, &["crd", "-o", "here"]);
     assert_eq!(code, Some(0), "{said}");
+    write(project.path(), "Makefile", "check:\n\tcontroller-gen crd paths=./... output:none\n");
+    let (code, _, said) = opdev(&project, &["crd"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("Makefile:2 calls controller-gen with output:none"), "{said}");
 }
 
 #[test]

@@ -233,6 +233,8 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
     let mut patterns = Vec::new();
+    // The call whose CRDs go nowhere.
+    let mut idle = None;
     if let Some(unknown) = run.profile.warning() {
         run.say(&[unknown]);
     }
@@ -257,7 +259,12 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
             continue;
         }
         let generated = generator.generate(&run.disk, &packages, &options(flags, &run.profile));
-        run.say(&generated.diagnostics);
+        // A call for CRDs alone does not read the markers of other generators.
+        let of_others =
+            |one: &Diagnostic| ["rbac", "webhook"].iter().any(|name| is_marker_of(&run.disk, one, name));
+        let found: Vec<Diagnostic> =
+            generated.diagnostics.iter().filter(|one| !of_others(one)).cloned().collect();
+        run.say(&found);
         for crd in generated.crds {
             let mut object = std::sync::Arc::unwrap_or_clone(crd.object);
             if crd.broken {
@@ -268,6 +275,9 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
                 meta::put(&mut object, &["spec", "preserveUnknownFields"], Value::Bool(preserve));
             }
             let artifact = emit::crd(&object, &header)?;
+            if call.crd_output == Output::Nothing {
+                idle.clone_from(&call.place);
+            }
             run.add(&call, &call.crd_output, artifact);
         }
         if !asked.paths.is_empty() {
@@ -275,6 +285,13 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
         }
     }
     if run.made.files.is_empty() && run.made.broken.is_empty() && !run.made.failed() {
+        if let Some(place) = idle {
+            bail!(
+                "{}:{} calls controller-gen with output:none, so that no CRD is written; name a folder with -o DIR",
+                place.file,
+                place.line
+            );
+        }
         let patterns = if asked.paths.is_empty() { patterns } else { asked.paths.clone() };
         bail!(
             "no kinds in {} below {}: a kind is a struct that embeds metav1.TypeMeta and metav1.ObjectMeta",
@@ -397,12 +414,17 @@ pub fn webhooks_of_markers(root: &Path, asked: &Asked) -> Result<(Made, Vec<Valu
 /// Returns true if a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its
 /// line.
 fn is_of(disk: &Disk, found: &Diagnostic, generator: &str) -> bool {
+    found.message.contains(generator) || is_marker_of(disk, found, generator)
+}
+
+/// Returns true if a diagnostic stands on the line of a generator's marker.
+fn is_marker_of(disk: &Disk, found: &Diagnostic, generator: &str) -> bool {
     let on_line = |place: &Place| {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
         let text = opdev_types::go::Files::read(disk, &place.file)?;
         Some(text.lines().nth(line)?.contains(&format!("+kubebuilder:{generator}")))
     };
-    found.message.contains(generator) || found.place.as_ref().and_then(on_line).unwrap_or(false)
+    found.place.as_ref().and_then(on_line).unwrap_or(false)
 }
 
 /// The rules that the charts of `watches.yaml` need.

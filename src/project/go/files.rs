@@ -257,7 +257,7 @@ fn scripts(root: &Path) -> Vec<(String, String)> {
     }
     paths.sort();
     let calls = |path: &str, text: &str| {
-        text.contains("controller-gen")
+        (text.contains("controller-gen") || text.contains("CONTROLLER_GEN"))
             && (!path.ends_with(".go")
                 || ["//go:generate", "magefile/mage", "exec.Command"].iter().any(|word| text.contains(word)))
     };

@@ -47,6 +47,7 @@ fn shell(file: &Source<'_>, arguments: &[String], year: &str) -> Vec<Command> {
         if line.starts_with('#') {
             continue;
         }
+        script.assign_defaults(line);
         let mut inner = folder.clone();
         let in_brackets = line.starts_with('(') && line.contains("cd ");
         for words in shell_commands(&script.expand(line)) {
@@ -94,8 +95,22 @@ impl Script<'_> {
         if is_assignment(text)
             && let Some((name, value)) = text.split_once('=')
             && value.len() < 4096
+            // Only a shell knows if a value that is not known takes the place of one that is.
+            && (!value.is_empty() || !self.variables.contains_key(name))
         {
             self.variables.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// `${NAME:=default}` gives a variable its value.
+    fn assign_defaults(&mut self, line: &str) {
+        for part in line.split("${").skip(1) {
+            let Some((name, rest)) = part.split_once(":=") else { continue };
+            let Some((default, _)) = rest.split_once('}') else { continue };
+            if !self.variables.contains_key(name) {
+                let value = self.expand(default);
+                self.assign(&format!("{name}={value}"));
+            }
         }
     }
 

@@ -205,6 +205,28 @@ cd "${SCRIPT_DIR}"/../
 }
 
 #[test]
+fn defaults_of_variables_in_a_script() {
+    let text = r#": "${INTO:=}"
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+GEN_PATH=$1
+: "${MOST:=-1}"
+TO="$ROOT"
+if [[ -n "$INTO" ]]; then
+  TO="$INTO"
+fi
+"$GEN_PATH" "crd:maxDescLen=$MOST" paths="./api/v1" output:crd:artifacts:config="${TO}/deploy/crds"
+"#;
+    let makefile = "crds:\n\t@build/crds/build.sh $(TOOLS)/controller-gen-v0.19.0\n";
+    let makefiles = [Source { path: "Makefile", text: makefile }];
+    let scripts = [Source { path: "build/crds/build.sh", text }];
+    let found =
+        settings(&Inputs { makefiles: &makefiles, scripts: &scripts, year: "2026", ..Inputs::default() });
+    let call = only(&found);
+    assert_eq!(call.crd_output, Output::Folder("./deploy/crds".to_owned()));
+    assert_eq!(found.diagnostics, []);
+}
+
+#[test]
 fn calls_in_go_generate_lines_and_magefiles() {
     let found = script(
         "tools/generate.go",
