@@ -226,8 +226,9 @@ fn crd_flags(arguments: &str, warn: &mut impl FnMut(String)) -> CrdFlags {
     let mut flags = CrdFlags::default();
     for (name, value) in pairs(arguments) {
         match name {
-            "maxDescLen" => match value.parse() {
-                Ok(length) => flags.max_description = Some(length),
+            "maxDescLen" => match value.parse::<i64>() {
+                // Less than nothing is no limit.
+                Ok(length) => flags.max_description = usize::try_from(length).ok(),
                 Err(_) => warn(odd("crd:maxDescLen", value, "is no number of characters")),
             },
             "allowDangerousTypes" => flags.allow_dangerous_types = truth(value),
