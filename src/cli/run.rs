@@ -462,13 +462,14 @@ impl Printer {
             .spawn(print)
             .context("no thread for printing")?;
         let mut dropped = 0u64;
+        let mut plain = print::Lines::default();
         let mut summary = print::summary::Summary::default();
         let listener = move |event: &Event| {
             let open = summary.see(event).filter(|_| output == Output::Plain);
             let line = match output {
                 Output::Json(JsonForm::Whole) => Some(print::json(event)),
                 Output::Json(JsonForm::Compact) => Some(print::compact(event)),
-                Output::Plain | Output::Panes => print::plain(event),
+                Output::Plain | Output::Panes => plain.line(event),
             };
             let Some(line) = line else { return };
             if dropped > 0 && lines.try_send(lost(output, dropped)).is_ok() {

@@ -55,6 +55,7 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
 /// Prints one line of a file of events; false once nobody reads what is printed.
 fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
     let mut out = super::visible::out();
+    let mut plain = print::Lines::default();
     move |line: &str| {
         let event = || serde_json::from_str::<Event>(line).ok();
         // Whoever wrote the file may not have been opdev.
@@ -62,7 +63,7 @@ fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
         let shown = match form {
             Some(JsonForm::Whole) => as_it_is(),
             Some(JsonForm::Compact) => event().map_or_else(as_it_is, |event| Some(print::compact(&event))),
-            None => event().and_then(|event| print::plain(&event)),
+            None => event().and_then(|event| plain.line(&event)),
         };
         shown.is_none_or(|text| writeln!(out, "{text}").and_then(|()| out.flush()).is_ok())
     }

@@ -1,6 +1,7 @@
 //! Events as lines, and plans as text, for a terminal that is none, for scripts and for
 //! `.opdev/events.jsonl`. Writes nothing itself. `docs/events.md` names every event and field.
 
+mod lines;
 mod plain;
 mod plan;
 pub mod summary;
@@ -9,6 +10,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_variants;
 
+pub use lines::Lines;
 pub use plain::plain;
 pub use plan::plan;
 

@@ -17,7 +17,7 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::Started(started) => (Some(started.at), self::started(started)),
         Event::SourcesChanged(sources) => (Some(sources.at), self::sources(sources)),
         Event::ReloadFailed(failed) => (Some(failed.at), reload_failed(failed)),
-        Event::ReloadSettled(settled) => (Some(settled.at), reload_settled(settled)),
+        Event::ReloadSettled(settled) => (Some(settled.at), reload_settled(settled, "live")),
         Event::TypeChanged(changed) => (Some(changed.at), type_changed(changed)),
         Event::ShadowRun(run) => (Some(run.at), shadow_run(run)),
         Event::Held(held) => (Some(held.at), self::held(held)),
@@ -89,9 +89,14 @@ pub fn plain(event: &Event) -> Option<String> {
             None => return None,
         },
     };
-    // Names in files and answers of servers are whatever somebody wrote: only lines below a notice are lines.
+    Some(shown(at, &text))
+}
+
+/// A line with its time. Names in files and answers of servers are whatever somebody wrote: only lines below
+/// a notice are lines.
+pub(super) fn shown(at: Option<Timestamp>, text: &str) -> String {
     let lines: Vec<String> = text.split(BELOW).map(words::visible_line).collect();
-    Some(format!("{} {}", time(at), lines.join(BELOW)))
+    format!("{} {}", time(at), lines.join(BELOW))
 }
 
 fn trust_asked(asked: &TrustAsked) -> String {
@@ -260,12 +265,13 @@ fn process(run: &ProcessChanged) -> String {
     format!("process    {} {how}", run.program)
 }
 
-fn reload_settled(settled: &ReloadSettled) -> String {
+/// `state` is the result of the save.
+pub(super) fn reload_settled(settled: &ReloadSettled, state: &str) -> String {
     let files = if settled.files.is_empty() { "all files".to_owned() } else { words::files(&settled.files) };
     let objects =
         if settled.objects == 1 { "1 object".to_owned() } else { format!("{} objects", settled.objects) };
     let failed = if settled.failed > 0 { format!(", {} failed", settled.failed) } else { String::new() };
-    format!("reload     {files} saved → live in {} ({objects}{failed})", words::took(settled.took))
+    format!("reload     {files} saved → {state} in {} ({objects}{failed})", words::took(settled.took))
 }
 
 fn type_changed(changed: &TypeChanged) -> String {
