@@ -654,6 +654,25 @@ fn the_top_level_holds_only_what_it_should() {
             "{file} does not belong at the top level"
         );
     }
+    // An editor's own folder may lie here, but git keeps none; an archive of the sources has no git.
+    let tracked = std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let tracked =
+        tracked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let dotted = [
+        ".ci",
+        ".clippy.toml",
+        ".deny.toml",
+        ".editorconfig",
+        ".github",
+        ".gitignore",
+        ".justfile",
+        ".rustfmt.toml",
+        ".typos.toml",
+    ];
+    for path in tracked.split('\0').filter(|path| path.starts_with('.')) {
+        let top = path.split('/').next().unwrap_or_default();
+        assert!(dotted.contains(&top), "{path} does not belong into git");
+    }
 }
 
 /// Types that have the name of another one of their room: a reader has to look twice. The list only shrinks.
