@@ -58,7 +58,7 @@ async fn on_a_thread<T: Send + 'static>(
     work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
-    let (limit, shutdown) = (input.limit, input.shutdown.clone());
+    let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let subject = seeded(&prepared.subject, seed);
@@ -69,6 +69,7 @@ async fn on_a_thread<T: Send + 'static>(
             disturbance: disturbance.as_ref(),
             window,
             limit,
+            exec: &exec,
             shutdown,
         };
         let ran = runtime.block_on(work(input));

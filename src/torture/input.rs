@@ -3,6 +3,7 @@
 use super::judge::Ignored;
 use super::plan::{Class, Level};
 use opdev_ci::Pick;
+use opdev_controlplane::ExecAnswer;
 use opdev_os::private_folder::PrivateFolder;
 use opdev_project::Project;
 use opdev_project::trust::Trust;
@@ -34,6 +35,8 @@ pub struct TortureInput {
     pub time: Option<Duration>,
     /// The disturbances; empty means all.
     pub only: Vec<Class>,
+    /// Answers of an `exec` in a simulated pod.
+    pub exec: Vec<ExecAnswer>,
     /// What is not compared.
     pub ignored: Vec<Ignored>,
     /// Random functions of charts draw by it.

@@ -14,6 +14,7 @@ mod judge;
 mod lead;
 mod normal;
 mod operator;
+mod orphan;
 mod plan;
 mod point;
 mod query;
