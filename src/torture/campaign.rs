@@ -4,7 +4,7 @@
 use super::attempt::{Attempt, Bench};
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
-use super::input::{NoEnvironment, TortureInput};
+use super::input::{NoEnvironment, TortureInput, unlearned};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
 use super::plan::{Class, Disturbance, Write, plans};
@@ -175,7 +175,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     if report.learned.is_empty() && !report.interrupted {
         let mut why = report.problems.join("\n");
         if why.is_empty() {
-            "the time was over before a scenario was learned".clone_into(&mut why);
+            let all = prepared.samples.iter().flat_map(|(sample, scale)| scenarios(sample, scale.as_deref()));
+            why = unlearned(&input.scenarios, all.map(|one| one.name).collect(), report.left_out);
         }
         return Err(NoEnvironment(why).into());
     }

@@ -14,7 +14,6 @@ mod judge;
 mod lead;
 mod normal;
 mod operator;
-mod orphan;
 mod plan;
 mod point;
 mod query;

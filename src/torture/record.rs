@@ -2,8 +2,7 @@
 //! disturbs it where the plan says so. One for a run; each start of the operator has eyes of its own.
 
 use super::judge::Counts;
-use super::normal;
-use super::orphan::Orphans;
+use super::normal::{self, Orphans};
 use super::plan::{Disturbance, Possible, Write};
 use super::point::{Call, Counter, Point, signature};
 use super::query::{at, is_beside, is_leader, parameter, place, plural, says_nothing};
