@@ -245,9 +245,9 @@ pub(super) fn is_time(text: &str) -> bool {
                 .is_some_and(|head| Timestamp::from_str(&format!("{}Z", head.replacen(' ', "T", 1))).is_ok()))
 }
 
-/// Objects that are made for an owner that is already gone. A cache hears of two kinds in any order, so that any
-/// operator may make such an object, and the garbage collector takes it away: that is no coming and going of the
-/// operator's. An object that stays is seen at the end of the step.
+/// Objects that are made for an owner that is already gone. A cache hears of two kinds in any order, so that
+/// any operator may make such an object, and the garbage collector takes it away: that is no coming and
+/// going of the operator's. An object that stays is seen at the end of the step.
 #[derive(Default)]
 pub(super) struct Orphans {
     /// The uids of all that has ended in a run.

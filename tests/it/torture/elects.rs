@@ -1,12 +1,12 @@
-//! Programs that elect their leader by an annotation of an object, as older versions of client-go do, and programs
-//! that look for their kubeconfig in a variable of their own. Skipped where there is no Python.
+//! Programs that elect their leader by an annotation of an object, as older versions of client-go do, and
+//! programs that look for their kubeconfig in a variable of their own. Skipped where there is no Python.
 
 use super::program::{OPERATOR, has_python, with_operator};
 use super::{told, torture};
 
 const ARGS: [&str; 6] = ["--scenario", "recreate", "--only", "crash,restart", "--level", "quick"];
 
-/// Goes before the loop of the operator: nothing is reconciled without the lead, and nobody's lead ends by itself.
+/// Goes before the loop of the operator: nothing is reconciled without the lead, and no lead ends by itself.
 const ELECTION: &str = r#"
 LEADER = "control-plane.alpha.kubernetes.io/leader"
 HOLDER = json.dumps({"holderIdentity": "process-%d-%d" % (os.getpid(), time.time_ns()), "leaseDurationSeconds": 86400})

@@ -1,13 +1,13 @@
-//! The rules of findings judge a disturbed run, too: a script that goes round in a circle once it was killed between two
-//! writes.
+//! The rules of findings judge a disturbed run, too: a script that goes round in a circle once it was killed
+//! between two writes.
 
 use super::{project, told, torture};
 use crate::gadget::SAMPLE;
 
 const ARGS: [&str; 7] = [SAMPLE, "--scenario", "recreate", "--only", "crash", "--level", "quick"];
 
-/// Without the marker of a first reconcile all is well. Else the data count each reconcile, where it `loops`, and each
-/// write brings the next reconcile.
+/// Without the marker of a first reconcile all is well. Else the data count each reconcile, where it
+/// `loops`, and each write brings the next reconcile.
 fn counts(loops: bool) -> String {
     let turn = if loops { "Number(data?.turn ?? 0) + 1" } else { "1" };
     format!(
