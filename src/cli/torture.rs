@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_ci::Pick;
+use opdev_controlplane::ExecAnswer;
 use opdev_event::words::visible;
 use opdev_os::private_folder::write_named;
 use opdev_project::Project;
@@ -52,6 +53,11 @@ pub(super) struct TortureArgs {
     /// Begin no other plan after so long, such as 60s
     #[arg(long, value_name = "DURATION", value_parser = super::arguments::duration)]
     time: Option<Duration>,
+    /// Answer an `exec` in a simulated pod: `ok`, `exit:3` or a text to print; may be repeated. Part of the
+    /// command may stand in front, as in `redis-cli ping=PONG`: then only such commands are answered.
+    /// Others are refused
+    #[arg(long, value_name = "[COMMAND=]ANSWER")]
+    exec: Vec<ExecAnswer>,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
     /// How many runs at once; default: one for each core, and one where the operator is a program
@@ -277,6 +283,7 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
         level: args.level.into(),
         time: args.time,
         only: args.only,
+        exec: args.exec,
         ignored,
         seed,
         parallel: args.parallel.unwrap_or(parallel),

@@ -4,7 +4,7 @@
 use super::attempt::{Attempt, Bench};
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};
-use super::input::{NoEnvironment, TortureInput};
+use super::input::{NoEnvironment, TortureInput, unlearned};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
 use super::plan::{Class, Disturbance, Write, plans};
@@ -58,7 +58,7 @@ async fn on_a_thread<T: Send + 'static>(
     work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
-    let (limit, shutdown) = (input.limit, input.shutdown.clone());
+    let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let subject = seeded(&prepared.subject, seed);
@@ -69,6 +69,7 @@ async fn on_a_thread<T: Send + 'static>(
             disturbance: disturbance.as_ref(),
             window,
             limit,
+            exec: &exec,
             shutdown,
         };
         let ran = runtime.block_on(work(input));
@@ -174,7 +175,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     if report.learned.is_empty() && !report.interrupted {
         let mut why = report.problems.join("\n");
         if why.is_empty() {
-            "the time was over before a scenario was learned".clone_into(&mut why);
+            let all = prepared.samples.iter().flat_map(|(sample, scale)| scenarios(sample, scale.as_deref()));
+            why = unlearned(&input.scenarios, all.map(|one| one.name).collect(), report.left_out);
         }
         return Err(NoEnvironment(why).into());
     }

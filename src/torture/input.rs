@@ -3,10 +3,12 @@
 use super::judge::Ignored;
 use super::plan::{Class, Level};
 use opdev_ci::Pick;
+use opdev_controlplane::ExecAnswer;
 use opdev_os::private_folder::PrivateFolder;
 use opdev_project::Project;
 use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,8 @@ pub struct TortureInput {
     pub time: Option<Duration>,
     /// The disturbances; empty means all.
     pub only: Vec<Class>,
+    /// Answers of an `exec` in a simulated pod.
+    pub exec: Vec<ExecAnswer>,
     /// What is not compared.
     pub ignored: Vec<Ignored>,
     /// Random functions of charts draw by it.
@@ -59,3 +63,27 @@ impl fmt::Display for NoEnvironment {
 }
 
 impl std::error::Error for NoEnvironment {}
+
+/// Why no scenario was learned though none failed: the time was over before `left_out` of them, or no
+/// sample has one that is `wanted`.
+pub(super) fn unlearned(wanted: &[String], all: BTreeSet<String>, left_out: usize) -> String {
+    if left_out > 0 || wanted.is_empty() {
+        return "the time was over before a scenario was learned".to_owned();
+    }
+    let all: Vec<String> = all.into_iter().collect();
+    format!("no sample has the scenario {}: the samples have {}", wanted.join(", "), all.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_that_no_sample_has_is_no_lack_of_time() {
+        let all = || BTreeSet::from(["child".to_owned(), "recreate".to_owned()]);
+        let wanted = ["grow".to_owned()];
+        let words = unlearned(&wanted, all(), 0);
+        assert_eq!(words, "no sample has the scenario grow: the samples have child, recreate");
+        assert!(unlearned(&wanted, all(), 1).contains("the time was over"));
+    }
+}

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use opdev_event::mask;
 use opdev_object::meta;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::str::FromStr as _;
 
@@ -245,6 +245,34 @@ pub(super) fn is_time(text: &str) -> bool {
                 .is_some_and(|head| Timestamp::from_str(&format!("{}Z", head.replacen(' ', "T", 1))).is_ok()))
 }
 
+/// Objects that are made for an owner that is already gone. A cache hears of two kinds in any order, so that
+/// any operator may make such an object, and the garbage collector takes it away: that is no coming and
+/// going of the operator's. An object that stays is seen at the end of the step.
+#[derive(Default)]
+pub(super) struct Orphans {
+    /// The uids of all that has ended in a run.
+    ended: HashSet<String>,
+    /// The uids of what was made too late.
+    born: HashSet<String>,
+}
+
+impl Orphans {
+    /// Takes in that an object was made or has gone; true if it was made for owners that were gone before.
+    pub(super) fn see(&mut self, object: &Value, made: bool) -> bool {
+        let uid = meta::uid(object).unwrap_or_default();
+        if made {
+            let owners = meta::owner_references(object);
+            let late = !owners.is_empty() && owners.iter().all(|owner| self.ended.contains(&owner.uid));
+            if late {
+                self.born.insert(uid.to_owned());
+            }
+            return late;
+        }
+        self.ended.insert(uid.to_owned());
+        self.born.remove(uid)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,5 +353,25 @@ mod tests {
         assert!(
             !["2026", "10Gi", "registry.k8s.io/pause:3.9", "1.2.3.4.5.6.7.8.9.10"].into_iter().any(is_time)
         );
+    }
+
+    fn owned(uid: &str, owners: &[&str]) -> Value {
+        let owner = |uid: &&str| json!({"apiVersion": "g/v1", "kind": "Db", "name": "db", "uid": uid});
+        let owners: Vec<Value> = owners.iter().map(owner).collect();
+        json!({"metadata": {"name": uid, "uid": uid, "ownerReferences": owners}})
+    }
+
+    #[test]
+    fn only_what_all_owners_have_left_before_it_was_made_is_late() {
+        let mut orphans = Orphans::default();
+        assert!(!orphans.see(&owned("old", &[]), true));
+        assert!(!orphans.see(&owned("child", &["old"]), true), "its owner is there");
+        assert!(!orphans.see(&owned("old", &[]), false));
+        assert!(!orphans.see(&owned("child", &["old"]), false), "it was there with its owner");
+        assert!(orphans.see(&owned("late", &["old"]), true));
+        assert!(!orphans.see(&owned("shared", &["old", "new"]), true), "one owner is there");
+        assert!(!orphans.see(&owned("free", &[]), true), "nobody owns it");
+        assert!(orphans.see(&owned("late", &["old"]), false));
+        assert!(!orphans.see(&owned("late", &["old"]), false), "each counts once");
     }
 }

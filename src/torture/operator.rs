@@ -15,6 +15,7 @@ use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_os::child::{GroupEnd, Launch, Printed, printed};
 use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_project::program::settings::KUBECONFIG;
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
 use opdev_trace::inject::AUTH_PROVIDER;
@@ -68,9 +69,6 @@ pub(super) struct ProgramStart {
     /// True if the trace tells of its reconciles, too.
     pub(super) tells: bool,
 }
-
-/// Stands in a command for the path of the kubeconfig.
-pub(super) const KUBECONFIG: &str = "$(KUBECONFIG)";
 
 /// A running operator.
 pub(super) enum Operator {

@@ -2,7 +2,7 @@
 //! disturbs it where the plan says so. One for a run; each start of the operator has eyes of its own.
 
 use super::judge::Counts;
-use super::normal;
+use super::normal::{self, Orphans};
 use super::plan::{Disturbance, Possible, Write};
 use super::point::{Call, Counter, Point, signature};
 use super::query::{at, is_beside, is_leader, parameter, place, plural, says_nothing};
@@ -59,6 +59,7 @@ struct Inner {
     held: Option<watch::Sender<bool>>,
     writes: Vec<Write>,
     history: BTreeMap<String, Counts>,
+    orphans: Orphans,
     possible: Possible,
     gates: BTreeMap<String, watch::Sender<Passage>>,
     open_watches: BTreeMap<String, u32>,
@@ -113,6 +114,7 @@ impl Record {
             held: None,
             writes: Vec::new(),
             history: BTreeMap::new(),
+            orphans: Orphans::default(),
             possible: Possible::default(),
             gates: BTreeMap::new(),
             open_watches: BTreeMap::new(),
@@ -303,8 +305,9 @@ impl Record {
             if !made && !gone {
                 continue;
             }
-            let object = self.whole(change);
-            if !normal::counts(&object)
+            let object = change.object.glance();
+            if inner.orphans.see(&object, made)
+                || !normal::counts(&object)
                 || normal::is_hook(&object)
                 || is_of(&object, inner.bystander.as_deref())
             {
@@ -330,11 +333,6 @@ impl Record {
     /// The newest revision of a step at which an object of the sample's kind was on its way out.
     pub(super) fn going(&self, step: usize) -> Option<u64> {
         self.lock().possible.going.get(&step).copied()
-    }
-
-    /// The object of a change, with its kind.
-    fn whole(&self, change: &Change) -> Value {
-        (*change.object.glance()).clone()
     }
 
     fn write(&self, exchange: &Exchange) {

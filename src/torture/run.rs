@@ -11,7 +11,7 @@ use super::scenario::{Scenario, reference};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
-use opdev_controlplane::{Config, ControlPlane, Listen, Listening, Passage};
+use opdev_controlplane::{Config, ControlPlane, ExecAnswer, Listen, Listening, Passage};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub(super) struct RunInput<'a> {
     pub(super) window: Duration,
     /// How long each step may take.
     pub(super) limit: Duration,
+    /// Answers of an `exec` in a simulated pod.
+    pub(super) exec: &'a [ExecAnswer],
     pub(super) shutdown: CancellationToken,
 }
 
@@ -160,8 +162,9 @@ pub(super) struct Stage<'a> {
 impl<'a> Stage<'a> {
     /// Starts the plane, installs what the operator needs, and starts the operator.
     pub(super) async fn set(input: &'a RunInput<'a>) -> Result<Stage<'a>> {
-        let plane =
-            ControlPlane::start_with(Config::default()).await.context("the control plane did not start")?;
+        let mut config = Config::default();
+        config.exec = input.exec.to_vec();
+        let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = match input.subject.is_program() {
             true => Some(plane.listen(Listen::default()).await.context("the control plane does not listen")?),
             false => None,

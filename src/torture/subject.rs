@@ -1,7 +1,7 @@
 //! The parts of a project that are tortured: its charts and scripts or its program, its CRDs, its samples.
 
 use super::input::{NoEnvironment, TortureInput};
-use super::operator::{KUBECONFIG, ProgramStart, Subject};
+use super::operator::{ProgramStart, Subject};
 use super::scenario::Sample;
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
@@ -17,7 +17,7 @@ use opdev_project::load;
 use opdev_project::program::kustomization::Kustomized;
 use opdev_project::program::manager_manifest;
 use opdev_project::program::manager_manifest::Pod;
-use opdev_project::program::settings::{Build, Plan};
+use opdev_project::program::settings::{Build, KUBECONFIG, Plan};
 use opdev_scenario::found::Gate;
 use opdev_scenario::shared_cluster::Namespaces;
 use opdev_sources::Sources;

@@ -1,9 +1,11 @@
 //! `opdev torture` as a user runs it: operators with planted bugs, and their twins without, which must be
 //! quiet.
 
+mod elects;
 mod go;
 mod ignored;
 mod program;
+mod ruled;
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets};
 use crate::inner_loop::demo_project;

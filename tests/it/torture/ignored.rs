@@ -43,3 +43,15 @@ fn a_difference_is_not_ignored_without_a_reason() {
     assert_ne!(code, Some(0), "{text}");
     assert!(text.contains("torture.ignore"), "{text}");
 }
+
+#[test]
+fn a_scenario_that_no_sample_has_is_named_with_those_there_are() {
+    let (_folder, root) = project(&two_writes(true));
+    let output = torture(&root, &[SAMPLE, "--scenario", "grow"]);
+    let text = told(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("no sample has the scenario grow: the samples have child, down-up, namespace"),
+        "{text}"
+    );
+}

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 /// Lists and watches gadgets and makes two ConfigMaps of each. Who finds the first one takes the second one
 /// for made, unless it is careful.
-const OPERATOR: &str = r#"import base64, json, os, ssl, sys, threading, time, urllib.error, urllib.request
+pub(super) const OPERATOR: &str = r#"import base64, json, os, ssl, sys, threading, time, urllib.error, urllib.request
 
 CAREFUL = "--careful" in sys.argv
 
@@ -91,17 +91,22 @@ spec:
 ";
 
 fn project(args: &str) -> (tempfile::TempDir, PathBuf) {
+    with_operator(OPERATOR, &format!("  command: [python3, operator.py{args}]\n"))
+}
+
+/// A trusted project of an operator, with what `operator` of its settings says.
+pub(super) fn with_operator(operator: &str, settings: &str) -> (tempfile::TempDir, PathBuf) {
     let (folder, demo) = demo_project();
     let root = demo.parent().unwrap().join("program");
     let files = [
-        ("operator.py", OPERATOR.to_owned()),
+        ("operator.py", operator.to_owned()),
         ("config/crd/gadgets.yaml", DEFINITION.to_owned()),
         (
             "config/samples/gadget.yaml",
             "apiVersion: toys.example.com/v1alpha1\nkind: Gadget\nmetadata: {name: one}\nspec: {size: 1}\n"
                 .to_owned(),
         ),
-        ("opdev.yaml", format!("operator:\n  command: [python3, operator.py{args}]\n")),
+        ("opdev.yaml", format!("operator:\n{settings}")),
     ];
     for (path, text) in files {
         let path = root.join(path);
@@ -119,7 +124,7 @@ fn trusted(root: &Path) {
     assert!(output.status.success(), "{}", told(&output));
 }
 
-fn has_python() -> bool {
+pub(super) fn has_python() -> bool {
     let found = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
