@@ -16,7 +16,7 @@ mod waits;
 pub(super) mod wakes;
 mod writes;
 
-pub(super) use names::{call_of, is_never, is_plane, is_programs};
+pub(super) use names::{call_of, failed_by, is_never, is_plane, is_programs};
 pub(super) use track::{KEPT, Track};
 pub(super) use waits::{Pending, Wait};
 

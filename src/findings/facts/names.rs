@@ -1,6 +1,6 @@
 //! Names that mean something by themselves: kinds that are never judged, managers of the plane, calls.
 
-use opdev_event::evidence::RefusalFact;
+use opdev_event::evidence::{Evidence, RefusalFact};
 use opdev_object::meta::ObjectRef;
 
 /// Kinds that are never the subject of a finding.
@@ -44,4 +44,21 @@ pub(crate) fn call_of(refusal: &RefusalFact) -> String {
     let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
     let (verb, target) = (&refusal.verb, &refusal.target);
     format!("{verb} {target}{name} {} {} {}", refusal.status, refusal.reason, refusal.field)
+}
+
+/// True if this refusal is why the reconcile failed, as far as its error tells: one that the code has ignored
+/// is no fault because something else failed later.
+pub(crate) fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
+    let error = evidence.error.as_str();
+    if error.is_empty() || refusal.message.is_empty() {
+        return !error.is_empty();
+    }
+    if error.contains(&refusal.message) {
+        return true;
+    }
+    let other = |other: &RefusalFact| !other.message.is_empty() && error.contains(&other.message);
+    // Code that makes what may be there does not look at this answer; the cache's own errors are no refusals.
+    let expected = refusal.verb == "create" && refusal.reason == "AlreadyExists";
+    let of_cache = refusal.status != 404 && error.ends_with("\" not found");
+    !(expected || of_cache || evidence.refusals.iter().any(other))
 }

@@ -79,6 +79,58 @@ fn what_the_server_refuses_twice_is_told_but_not_what_ends_well() {
 }
 
 #[test]
+fn a_refusal_that_the_code_ignores_is_no_fault_because_something_else_fails() {
+    let refusal = |verb: &str, status: u16, reason: &str, message: &str| RefusalFact {
+        at: at(1),
+        verb: verb.to_owned(),
+        target: "services/web".to_owned(),
+        object: Some(cr("web").key()),
+        status,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        ..RefusalFact::default()
+    };
+    let run = |refusals: &[&RefusalFact], error: &str| {
+        let mut world = World::new();
+        for _ in 0..3 {
+            world.reconcile(|one| {
+                one.refusals = refusals.iter().copied().cloned().collect();
+                one.error = error.to_owned();
+            });
+        }
+        world.loud()
+    };
+    let there = refusal("create", 409, "AlreadyExists", "services \"web\" already exists");
+    let text = "making it: services \"web\" already exists";
+    assert_eq!(run(&[&there], text), ["refused-write"]);
+    assert!(run(&[&there], "Service \"web\" not found").is_empty(), "the cache failed it");
+    assert!(run(&[&there], "dial tcp: connection refused").is_empty(), "another fault");
+    let invalid = refusal("update", 422, "Invalid", "the value of clusterIP is immutable");
+    assert_eq!(run(&[&invalid], "could not update"), ["refused-write"], "in words of its own");
+    assert_eq!(run(&[&invalid, &there], text), ["refused-write"]);
+    let forbidden = "nodes \"web\" is forbidden: User \"a\" cannot get resource \"nodes\"";
+    let right = refusal("get", 403, "Forbidden", forbidden);
+    assert_eq!(run(&[&right], forbidden), ["missing-right"]);
+    assert!(run(&[&right], "Service \"web\" not found").is_empty(), "asked once, and done without it");
+}
+
+#[test]
+fn a_cache_that_lacks_what_was_just_made_is_told_where_it_fails_the_reconcile() {
+    let run = |error: &str| {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            let message = "the cache did not have it".to_owned();
+            one.stale = vec![StaleFact { object: cr("web").key(), message }];
+            one.error = error.to_owned();
+        });
+        world.loud()
+    };
+    assert_eq!(run("Shelf.lib.example.com \"web\" not found"), ["stale-read"]);
+    assert!(run("Shelf.lib.example.com \"other\" not found").is_empty(), "another object");
+    assert!(run("").is_empty(), "it went well");
+}
+
+#[test]
 fn a_panic_says_its_own_words() {
     let mut world = World::new();
     world.reconcile(|one| one.panic = "assignment to entry in nil map".to_owned());

@@ -6,6 +6,7 @@ pub(super) mod boxes;
 mod columns;
 mod detail;
 mod footer;
+mod found;
 pub(super) mod frame;
 mod header;
 mod kind_table;

@@ -3,6 +3,7 @@
 
 use super::super::view::ViewState;
 use super::columns::printer_columns;
+use super::found;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::draw::pieces::age;
 use jiff::Timestamp;
@@ -183,8 +184,12 @@ fn status(seen: &Seen, info: &tree::Row) -> String {
 /// The custom resources.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     if view.resources.rows.is_empty() {
-        let rows = empty(state, view, area);
-        return put(&rows, view, buffer, area);
+        let mut rows = empty(state, view, area);
+        if found::any(state) {
+            rows.truncate(area.height.saturating_sub(found::LEAST) as usize);
+        }
+        put(&rows, view, buffer, area);
+        return found::draw(state, view, buffer, below(area, rows.len()));
     }
     let cells = area.width as usize;
     let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
@@ -234,6 +239,13 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         let at = (list.x, list.y + line as u16);
         row.draw(buffer, view.look.theme, at, cells, selected && view.focus == Pane::Resources);
     }
+    found::draw(state, view, buffer, below(list, visible.len()));
+}
+
+/// The rows of an area below so many.
+fn below(area: Rect, rows: usize) -> Rect {
+    let used = (rows as u16).min(area.height);
+    Rect { y: area.y + used, height: area.height - used, ..area }
 }
 
 /// What the rows are called: by name, and by namespace where no column says it and two would read alike.

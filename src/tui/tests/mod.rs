@@ -7,6 +7,7 @@ mod filter;
 mod finding;
 pub(super) mod fixture;
 mod folds;
+mod found;
 pub(super) mod frames;
 mod history;
 mod keys;

@@ -1,6 +1,6 @@
 //! A call that the roles of the operator do not allow.
 
-use crate::facts::Table;
+use crate::facts::{Table, failed_by};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::{Error, Hint};
@@ -31,7 +31,7 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let right = what.split(" in the namespace").next().unwrap_or(what).replace('\"', "");
         let why = format!("the operator may not {right}: its roles lack the rule");
         let told = Told::of(&RULE, evidence).say(&right, why);
-        let severity = if evidence.error.is_empty() { Hint } else { Error };
+        let severity = if failed_by(evidence, refusal) { Error } else { Hint };
         out.push(Told { severity, field: right, ..told });
     }
 }

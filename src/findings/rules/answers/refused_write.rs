@@ -1,7 +1,7 @@
 //! A write that the API server refuses each time.
 
 use crate::facts::Table;
-use crate::facts::call_of;
+use crate::facts::{call_of, failed_by};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Error;
@@ -14,7 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     what: "The API server refuses the same call for the same reason each time. The reconciler tries it \
            again and again and comes no further.",
     when: "the same call was refused twice with the same status and field, and the reconcile failed.",
-    never: "conflicts; dry runs; missing rights; a namespace that is going; reconciles that end well.",
+    never: "conflicts; dry runs; missing rights; a namespace that is going; reconciles that end well, or fail \
+            by something else.",
     fix: "Send what the API server accepts; a field that cannot be changed needs the object deleted \
            and made anew.",
     storm: false,
@@ -33,6 +34,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             && matches!(refusal.status, 400 | 403 | 409 | 413 | 422)
             && refusal.reason != "NamespaceTerminating";
         if !judged || conflict || right || refusal.repeated || refusal.dry_run || refusal.disturbed {
+            continue;
+        }
+        if !failed_by(evidence, refusal) {
             continue;
         }
         let times =

@@ -1,6 +1,6 @@
 //! A reconcile that failed because its cache was behind.
 
-use crate::facts::Table;
+use crate::facts::{Table, failed_by};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Warning;
@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     what: "The cache had an object in an older version than the operator itself had written, and the \
            reconcile failed because of it.",
     when: "the reconcile ended with a conflict as its error, on an object that its cache had in an \
-           older version. Where nothing comes of it, only the page of the reconcile says so.",
+           older version, or with the cache's own error that an object is not there which it had made. Where nothing comes of it, only the page of the reconcile says so.",
     never: "conflicts that the reconciler answers with a requeue.",
     fix: "Do not count on the cache right after a write: use what the write returned, or end the \
            reconcile and wait for the event. From controller-runtime 0.25 on a read waits for the program's own write \
@@ -26,12 +26,23 @@ pub(crate) static RULE: Rule = Rule {
 fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let failed = |object: &opdev_object::meta::ObjectKey| {
         evidence.refusals.iter().any(|refusal| {
-            refusal.status == 409 && !refusal.disturbed && refusal.object.as_ref() == Some(object)
+            let of_it = refusal.object.as_ref() == Some(object);
+            refusal.status == 409 && !refusal.disturbed && of_it && failed_by(evidence, refusal)
         })
     };
-    let stale = evidence.stale.iter().find(|stale| failed(&stale.object));
-    let Some(stale) = stale.filter(|_| !evidence.error.is_empty()) else { return };
-    let why = format!("{}, and the reconcile failed with a conflict", stale.message);
+    // The cache answers for itself: no call was refused, and the error has the cache's words.
+    let lacked = |object: &opdev_object::meta::ObjectKey| {
+        evidence.error.ends_with(&format!("\"{}\" not found", object.name))
+    };
+    let of = |fails: &dyn Fn(&opdev_object::meta::ObjectKey) -> bool| {
+        evidence.stale.iter().find(|stale| fails(&stale.object))
+    };
+    let conflict = of(&failed).map(|stale| (stale, "failed with a conflict"));
+    let Some((stale, how)) = conflict.or_else(|| of(&lacked).map(|stale| (stale, "failed: not found")))
+    else {
+        return;
+    };
+    let why = format!("{}, and the reconcile {how}", stale.message);
     let told = Told::of(&RULE, evidence).say(&stale.object.kind, why);
     out.push(Told { field: stale.object.kind.clone(), ..told });
 }
