@@ -1,4 +1,4 @@
-//! What is wrong stands in sentences on the first screen, wherever rows are free.
+//! Open findings stand in sentences on the first screen, wherever rows are free.
 
 use super::fixture::{events, of};
 use super::frames::{screen, text};

@@ -18,7 +18,7 @@ const FIX: &str = "keep the name of the lock, or set `strategy: {type: Recreate}
 /// Told once, of files.
 pub(super) fn findings(observed: &Observed) -> Option<Finding> {
     let Elections { before: Some(before), after: Some(after) } = &observed.elections else { return None };
-    // Who is ended first is alone. Without an election nothing changes either.
+    // A pod that ends before the next one starts is alone. Without an election nothing changes either.
     if after.recreates || before.turned_on == Some(false) {
         return None;
     }
