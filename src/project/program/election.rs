@@ -43,7 +43,7 @@ impl Election {
 fn value<'a>(arguments: &[&'a str], name: &str) -> Option<&'a str> {
     let flag = |argument: &&'a str| argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
     let at = |argument: &&'a str| flag(argument).is_some_and(|flag| flag.split('=').next() == Some(name));
-    let found = arguments.iter().position(|argument| at(argument))?;
+    let found = arguments.iter().position(at)?;
     match arguments[found].split_once('=') {
         Some((_, value)) => Some(value),
         None => {
