@@ -16,6 +16,7 @@ use crate::references;
 use crate::replacements;
 use crate::resource::{Resource, append, texts_only};
 use crate::transform::{self, End};
+use crate::transformers;
 use crate::vars::{self, Vars};
 use opdev_object::patch::size;
 use opdev_object::yaml;
@@ -388,6 +389,9 @@ impl<'a> Build<'a> {
         }
         for at in 0..content.replacements.len() {
             self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
+        }
+        for at in 0..content.transformers.len() {
+            self.step(file, resources, |all| transformers::transform(files, file, at, all))?;
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ pub(crate) struct Kustomization {
     pub(crate) generator_options: Option<GeneratorOptions>,
     pub(crate) configurations: Vec<String>,
     pub(crate) vars: Vec<Var>,
+    pub(crate) transformers: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -197,7 +198,7 @@ pub(crate) struct GeneratorOptions {
 }
 
 /// Keys that are understood.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "kind",
     "apiVersion",
     "metadata",
@@ -224,21 +225,21 @@ const KEYS: [&str; 26] = [
     "generatorOptions",
     "configurations",
     "vars",
+    "transformers",
 ];
 
 /// Keys of kustomize that opdev does not build, and why.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("helmCharts", "opdev fetches no charts while it builds a kustomization"),
     ("helmGlobals", "opdev fetches no charts while it builds a kustomization"),
     ("helmChartInflationGenerator", "opdev fetches no charts while it builds a kustomization"),
     ("generators", "opdev runs no generators"),
-    ("transformers", "opdev runs no transformers"),
     ("validators", "opdev runs no validators"),
     ("openapi", "opdev merges lists by the schemas that kustomize brings along"),
     ("buildMetadata", "opdev adds no build metadata"),
 ];
 
-const BUILD_IT: &str = "let `kubectl kustomize` build it";
+pub(crate) const BUILD_IT: &str = "let `kubectl kustomize` build it";
 
 /// A kustomization and where it stands.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ pub(crate) fn affix(
 }
 
 /// Adds the entries to the maps at the places.
-fn add_pairs(
+pub(crate) fn add_pairs(
     resources: &mut [Resource],
     pairs: &BTreeMap<String, String>,
     specs: &[FieldSpec],

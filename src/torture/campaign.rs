@@ -344,6 +344,7 @@ fn found(
         scenario: (**scenario).clone(),
         disturbance: disturbance.cloned(),
         field: new.field.clone(),
+        exec: input.exec.iter().map(ToString::to_string).collect(),
         differences: differences.clone(),
     };
     let file = match &input.folder {
@@ -401,9 +402,10 @@ pub struct Replayed {
 /// Where the file is none of opdev's, or the project cannot be run.
 pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     let replay = Replay::read(file)?;
+    let exec = replay.answers(&input.exec)?;
+    let input = &TortureInput { seed: replay.seed, exec, ..input.clone() };
     let prepared = Arc::new(prepare(input).await?);
     let scenario = Arc::new(replay.scenario);
-    let input = &TortureInput { seed: replay.seed, ..input.clone() };
     if let Some(mutation) = replay.field {
         return replay_field(input, &prepared, &scenario, mutation, &replay.differences).await;
     }

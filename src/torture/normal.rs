@@ -262,7 +262,8 @@ impl Orphans {
         let uid = meta::uid(object).unwrap_or_default();
         if made {
             let owners = meta::owner_references(object);
-            let late = !owners.is_empty() && owners.iter().all(|owner| self.ended.contains(&owner.uid));
+            let is_late = |uid: &String| self.ended.contains(uid) || self.born.contains(uid);
+            let late = !owners.is_empty() && owners.iter().all(|owner| is_late(&owner.uid));
             if late {
                 self.born.insert(uid.to_owned());
             }

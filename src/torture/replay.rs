@@ -5,6 +5,7 @@ use super::judge::Difference;
 use super::plan::Disturbance;
 use super::scenario::Scenario;
 use anyhow::{Context as _, Result};
+use opdev_controlplane::ExecAnswer;
 use opdev_object::yaml;
 use opdev_os::small_file::{small_text, unreadable};
 use serde::{Deserialize, Serialize};
@@ -22,11 +23,26 @@ pub(super) struct Replay {
     /// The field that is changed, and changed back, in place of all steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) field: Option<Mutation>,
+    /// Answers of an `exec` in a simulated pod, as `--exec` takes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) exec: Vec<String>,
     /// As it was found.
     pub(super) differences: Vec<Difference>,
 }
 
 impl Replay {
+    /// The answers of an `exec`: those of the file, unless the user gives others.
+    ///
+    /// # Errors
+    /// Where the file has one that is none.
+    pub(super) fn answers(&self, given: &[ExecAnswer]) -> Result<Vec<ExecAnswer>> {
+        if !given.is_empty() {
+            return Ok(given.to_vec());
+        }
+        let read = |text: &String| text.parse().with_context(|| format!("exec: {text}"));
+        self.exec.iter().map(read).collect()
+    }
+
     /// The text of the file.
     ///
     /// # Errors
@@ -83,8 +99,11 @@ mod tests {
             scenario: Scenario { name: "grow".to_owned(), sample, steps },
             disturbance: Some(Disturbance::Crash(point)),
             field: Some(Mutation { path: vec!["spec".to_owned()], value: None }),
+            exec: vec!["redis-cli ping=PONG".to_owned()],
             differences: vec![difference],
         };
+        assert_eq!(replay.answers(&[]).unwrap()[0].to_string(), "redis-cli ping=PONG");
+        assert_eq!(replay.answers(&["ok".parse().unwrap()]).unwrap()[0].to_string(), "ok");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.yaml");
         std::fs::write(&path, replay.text(".opdev/torture/1.yaml").unwrap()).unwrap();

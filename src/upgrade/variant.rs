@@ -260,7 +260,10 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn elections(&self, variant: Variant) -> Elections {
-        let of = |end: &End| Election::of(&end.project).filter(|_| variant == Variant::Plain);
+        if variant != Variant::Plain {
+            return Elections::default();
+        }
+        let of = |end: &End| Election::of(&end.project);
         Elections { before: of(self.from), after: of(self.to) }
     }
 
@@ -336,7 +339,7 @@ impl<'a> Rehearsal<'a> {
             ));
         }
         let snapshot = plane.snapshot().await?;
-        if !rest.failing.is_empty() && makes_nothing(&snapshot.made(&empty), &applied) {
+        if all_fail(&rest, &applied) && makes_nothing(&snapshot.made(&empty), &applied) {
             bail!(
                 "{} makes no object of its samples, so that there is nothing to upgrade:\n  {}\n  to do: put what it needs into \
                  config/samples, and commit them with the version",
@@ -461,6 +464,12 @@ impl<'a> Rehearsal<'a> {
             .map(|(key, _)| key)
             .collect())
     }
+}
+
+/// Returns true if the reconcile of each sample fails.
+fn all_fail(rest: &Rest, applied: &[Applied<'_>]) -> bool {
+    let mut reconciled = applied.iter().filter(|applied| applied.sample.reconciled);
+    reconciled.all(|applied| key_of(applied.sample).is_some_and(|key| rest.failing.contains_key(&key)))
 }
 
 /// Returns true if nothing is there but samples.

@@ -33,6 +33,20 @@ impl fmt::Display for NoExecAnswer {
     }
 }
 
+impl fmt::Display for ExecAnswer {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.command.is_empty() {
+            write!(f, "{}=", self.command)?;
+        }
+        match &self.outcome {
+            ExecOutcome { code: 0, output } if output.is_empty() => f.write_str("ok"),
+            ExecOutcome { code: 0, output } => f.write_str(output.trim_end_matches('\n')),
+            ExecOutcome { code, .. } => write!(f, "exit:{code}"),
+        }
+    }
+}
+
 impl FromStr for ExecAnswer {
     type Err = NoExecAnswer;
 
@@ -73,6 +87,8 @@ mod tests {
         assert_eq!(of("redis-cli info"), Some(("", 3)));
         assert_eq!(of("ls"), Some(("", 0)));
         assert_eq!(answer(&answers[1..], "ls"), None);
+        let written: Vec<String> = answers.iter().map(ToString::to_string).collect();
+        assert_eq!(written, texts);
         for wrong in ["", "a=", "=ok", "exit:256", "ls=exit:x"] {
             assert_eq!(wrong.parse::<ExecAnswer>(), Err(NoExecAnswer), "{wrong}");
         }

@@ -1,7 +1,7 @@
 //! Names that mean something by themselves: kinds that are never judged, managers of the plane, calls.
 
 use opdev_event::evidence::{Evidence, RefusalFact};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// Kinds that are never the subject of a finding.
 const NEVER: [&str; 7] =
@@ -57,8 +57,11 @@ pub(crate) fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
         return true;
     }
     let other = |other: &RefusalFact| !other.message.is_empty() && error.contains(&other.message);
-    // Code that makes what may be there does not look at this answer; the cache's own errors are no refusals.
+    // Code that makes what may be there does not look at this answer; the cache's own errors are no refusals,
+    // but what could not be made is missing later.
     let expected = refusal.verb == "create" && refusal.reason == "AlreadyExists";
-    let of_cache = refusal.status != 404 && error.ends_with("\" not found");
+    let made = |object: &ObjectKey| error.ends_with(&format!("\"{}\" not found", object.name));
+    let missing = refusal.verb == "create" && !expected && refusal.object.as_ref().is_some_and(made);
+    let of_cache = refusal.status != 404 && error.ends_with("\" not found") && !missing;
     !(expected || of_cache || evidence.refusals.iter().any(other))
 }

@@ -112,6 +112,8 @@ fn a_refusal_that_the_code_ignores_is_no_fault_because_something_else_fails() {
     let right = refusal("get", 403, "Forbidden", forbidden);
     assert_eq!(run(&[&right], forbidden), ["missing-right"]);
     assert!(run(&[&right], "Service \"web\" not found").is_empty(), "asked once, and done without it");
+    let create = refusal("create", 422, "Invalid", "the value of clusterIP is wrong");
+    assert_eq!(run(&[&create], "Service \"web\" not found"), ["refused-write"], "it could not be made");
 }
 
 #[test]
@@ -127,6 +129,8 @@ fn a_cache_that_lacks_what_was_just_made_is_told_where_it_fails_the_reconcile() 
     };
     assert_eq!(run("Shelf.lib.example.com \"web\" not found"), ["stale-read"]);
     assert!(run("Shelf.lib.example.com \"other\" not found").is_empty(), "another object");
+    assert!(run("Secret \"web\" not found").is_empty(), "another kind of the same name");
+    assert!(run("secrets \"web\" not found").is_empty(), "the API server's own answer");
     assert!(run("").is_empty(), "it went well");
 }
 

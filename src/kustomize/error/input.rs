@@ -99,6 +99,11 @@ pub enum KustomizationError {
         /// The error.
         message: String,
     },
+    /// A transformer that is not built.
+    Transformer {
+        /// Its kind.
+        kind: String,
+    },
     /// A folder under `components` is not a component.
     NotAComponent {
         /// The entry.
@@ -161,6 +166,7 @@ impl fmt::Display for KustomizationError {
             KustomizationError::UnknownKey { key } => write!(f, "kustomize knows no field {key}"),
             KustomizationError::Refused { key, reason } => write!(f, "{key}: {reason}"),
             KustomizationError::Value { key, message } => write!(f, "{key}: {message}"),
+            KustomizationError::Transformer { kind } => write!(f, "opdev runs no {kind}"),
             KustomizationError::NotAComponent { path } => write!(f, "{path} is not of kind Component"),
             KustomizationError::Component { path } => {
                 write!(f, "{path} is a component; it belongs under components")

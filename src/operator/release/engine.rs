@@ -122,6 +122,9 @@ impl Engine {
     pub(crate) async fn write(&mut self, plan: Plan, force: Force) -> anyhow::Result<()> {
         let written = plan.carry_out(&self.api, self.mode(force), &mut self.effects).await;
         for (object, why) in std::mem::take(&mut self.effects.plain) {
+            // The words of the API server may quote the Secret.
+            let why =
+                if object.gvk.kind == "Secret" { "for a reason that may quote it".to_owned() } else { why };
             let place =
                 self.place_in_template(&object, &why).map(|place| format!("{place}: ")).unwrap_or_default();
             self.say(

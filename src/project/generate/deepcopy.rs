@@ -64,13 +64,6 @@ impl DeepCopies {
             if call.object_output == Some(Output::Nothing) && asked.output.is_none() {
                 continue;
             }
-            if asked.output.is_none()
-                && let Some(Output::Folder(folder)) = &call.object_output
-                && let Some(refusal) = manifests::outside(&self.root, &call, folder)
-            {
-                made.diagnostics.push(manifests::shown(&self.disk, &refusal));
-                continue;
-            }
             let header = self.header(&call, flags)?;
             let packages = files::packages(&self.root, &call.folder, &call.paths, Wanted::Copies);
             let own = |dir: &String| !self.is_of_deepcopy_gen(dir, call.place.is_some());

@@ -181,9 +181,6 @@ impl<'a> Run<'a> {
             (Some(folder), _) if folder.as_os_str() == "-" => None,
             (Some(folder), _) => Some(folder.join(&artifact.name)),
             (None, Output::Folder(folder)) => {
-                if let Some(refusal) = outside(self.root, call, folder) {
-                    return self.say(&[refusal]);
-                }
                 Some(self.root.join(&call.folder).join(folder).join(&artifact.name))
             }
             (None, Output::Stdout) => None,
@@ -200,17 +197,6 @@ impl<'a> Run<'a> {
             }
         }
     }
-}
-
-/// The refusal of a call that writes to a folder of the machine. A variable that only a shell knows is empty
-/// here, so that `$(DIR)/bases` looks like one.
-pub(crate) fn outside(root: &Path, call: &Invocation, folder: &str) -> Option<Diagnostic> {
-    let is_outside = folder.starts_with('/') && !Path::new(folder).starts_with(root);
-    is_outside.then(|| {
-        let message = format!("this call of controller-gen writes to {folder}, outside of the project");
-        Diagnostic::error(message, call.place.clone())
-            .with_hint("Name the folder with -o DIR. A variable that only a shell knows counts as empty.")
-    })
 }
 
 fn options(flags: &CrdFlags, profile: &Profile) -> Options {

@@ -69,9 +69,7 @@ pub fn settings(root: &Path, year: &str) -> Settings {
     let go_mod = go_mod(root);
     let makefiles: Vec<Source<'_>> =
         makefiles.iter().map(|(path, text)| Source { path: path.as_str(), text }).collect();
-    let tools = TOOLS.map(|folder| format!("{folder}/go.mod"));
-    let tools: Vec<(String, String)> =
-        tools.into_iter().filter_map(|path| Some((path.clone(), text(root, &path)?))).collect();
+    let tools = tool_modules(root);
     let tools: Vec<Source<'_>> = tools.iter().map(|(path, text)| Source { path, text }).collect();
     let mut inputs = Inputs {
         tools: &tools,
@@ -109,6 +107,12 @@ pub fn settings(root: &Path, year: &str) -> Settings {
     settings
 }
 
+/// Each `go.mod` of a folder for tools, by its path, and its text.
+fn tool_modules(root: &Path) -> Vec<(String, String)> {
+    let paths = TOOLS.iter().map(|folder| format!("{folder}/go.mod"));
+    paths.filter_map(|path| Some((path.clone(), text(root, &path)?))).collect()
+}
+
 /// The nearest `go.mod` at the root or above it, by its path from the root, and its text: an operator is
 /// often one folder of a larger module.
 fn go_mod(root: &Path) -> Option<(String, String)> {
@@ -124,6 +128,7 @@ pub fn setting_files(root: &Path) -> Vec<String> {
     files.extend(
         ["go.mod", "go.work"].into_iter().filter(|file| root.join(file).is_file()).map(str::to_owned),
     );
+    files.extend(tool_modules(root).into_iter().map(|(path, _)| path));
     files
 }
 

@@ -9,7 +9,7 @@ use crate::Project;
 /// Leader election, which keeps two versions of an operator from reconciling at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Election {
-    /// The lock's name, where it is known.
+    /// The lock's name, where it is known; not where an argument takes it from a variable.
     pub lock: Option<String>,
     /// True or false where an argument says so.
     pub turned_on: Option<bool>,
@@ -28,28 +28,26 @@ impl Election {
         let deployment = &manager(&kustomized, plan.and_then(|plan| plan.binary.as_deref()))?.object;
         let container = container(deployment)?;
         let arguments: Vec<&str> = texts(&container["command"]).chain(texts(&container["args"])).collect();
-        let turned_on =
-            SWITCHES.iter().find_map(|name| value(&arguments, name)).map(|value| value != "false");
-        let named = value(&arguments, "leader-election-id").filter(|name| !name.contains("$("));
-        Some(Election {
-            lock: named.map(str::to_owned).or_else(|| plan?.lease.clone()),
-            turned_on,
-            recreates: deployment["spec"]["strategy"]["type"] == "Recreate",
-        })
+        let off = ["false", "False", "FALSE", "f", "F", "0"];
+        let turned_on = SWITCHES.iter().find_map(|name| flag(&arguments, name));
+        // A flag that is true or false takes no word after it.
+        let turned_on = turned_on.map(|(value, _)| value.is_none_or(|value| !off.contains(&value)));
+        let named = flag(&arguments, "leader-election-id").and_then(|(value, next)| value.or(next));
+        let lock = match named {
+            Some(name) => Some(name.to_owned()).filter(|name| !name.contains("$(")),
+            None => plan.and_then(|plan| plan.lease.clone()),
+        };
+        Some(Election { lock, turned_on, recreates: deployment["spec"]["strategy"]["type"] == "Recreate" })
     }
 }
 
-/// The value of a flag: of `--name=value`, of `--name value`, or empty where it stands alone.
-fn value<'a>(arguments: &[&'a str], name: &str) -> Option<&'a str> {
+/// The last one of a flag: its value after `=`, and the word that follows it.
+fn flag<'a>(arguments: &[&'a str], name: &str) -> Option<(Option<&'a str>, Option<&'a str>)> {
     let flag = |argument: &&'a str| argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
     let at = |argument: &&'a str| flag(argument).is_some_and(|flag| flag.split('=').next() == Some(name));
-    let found = arguments.iter().position(at)?;
-    match arguments[found].split_once('=') {
-        Some((_, value)) => Some(value),
-        None => {
-            Some(arguments.get(found + 1).filter(|next| !next.starts_with('-')).copied().unwrap_or_default())
-        }
-    }
+    let found = arguments.iter().rposition(at)?;
+    let next = arguments.get(found + 1).filter(|next| !next.starts_with('-')).copied();
+    Some((arguments[found].split_once('=').map(|(_, value)| value), next))
 }
 
 #[cfg(test)]
@@ -96,5 +94,9 @@ mod tests {
         let named = "-enable-leader-election=true, --leader-election-id, other";
         assert_eq!(election(named, "Recreate"), of("other", Some(true), true));
         assert_eq!(election("", "Recreate"), of("a.b.c", None, true));
+        let last = "--leader-elect, \"--leader-elect=0\"";
+        assert_eq!(election(last, "Recreate"), of("a.b.c", Some(false), true));
+        let variable = election("--leader-elect, \"--leader-election-id=$(NAME)\"", "Recreate");
+        assert_eq!(variable, Election { lock: None, turned_on: Some(true), recreates: true });
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn any(state: &State) -> bool {
     state.findings.counts() != (0, 0)
 }
 
-/// Draws them at the bottom edge of these rows, where there is room for a sentence.
+/// Draws them in these rows, where there is room for a sentence.
 pub(super) fn draw(state: &State, view: &ViewState, buffer: &mut Buffer, free: Rect) {
     if free.height < LEAST || free.width < 20 {
         return;

@@ -186,7 +186,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     if view.resources.rows.is_empty() {
         let mut rows = empty(state, view, area);
         if found::any(state) {
-            rows.truncate(area.height.saturating_sub(found::LEAST) as usize);
+            rows.truncate((area.height.saturating_sub(found::LEAST) as usize).max(1));
         }
         put(&rows, view, buffer, area);
         return found::draw(state, view, buffer, below(area, rows.len()));

@@ -26,9 +26,15 @@ fn arguments<'c>(script: &str, callers: &'c [Command]) -> Option<&'c [String]> {
         let path = word.trim_start_matches([ROOT, '/']);
         without_dots(path) == script
     };
+    // `chmod +x hack/a.sh` calls nothing.
+    let is_before = |word: &String| {
+        is_assignment(word)
+            || word.starts_with('-')
+            || matches!(word.as_str(), "bash" | "sh" | "env" | "exec")
+    };
     callers.iter().find_map(|command| {
-        let at = command.words.iter().position(is_script)?;
-        Some(&command.words[at + 1..])
+        let at = command.words.iter().position(|word| !is_before(word))?;
+        is_script(&command.words[at]).then(|| &command.words[at + 1..])
     })
 }
 
@@ -46,6 +52,11 @@ fn shell(file: &Source<'_>, arguments: &[String], year: &str) -> Vec<Command> {
         let line = line.trim_start();
         if line.starts_with('#') {
             continue;
+        }
+        // The arguments of a function are others, and `shift` counts anew.
+        let is_function = line.ends_with("() {") || line.ends_with("(){");
+        if is_function || line == "shift" || line.starts_with("shift ") {
+            script.variables.retain(|name, _| !name.starts_with(|c: char| c.is_ascii_digit()));
         }
         script.assign_defaults(line);
         let mut inner = folder.clone();

@@ -18,17 +18,17 @@ const FIX: &str = "keep the name of the lock, or set `strategy: {type: Recreate}
 /// Told once, of files.
 pub(super) fn findings(observed: &Observed) -> Option<Finding> {
     let Elections { before: Some(before), after: Some(after) } = &observed.elections else { return None };
-    // A pod that ends before the next one starts is alone. Without an election nothing changes either.
-    if after.recreates || before.turned_on == Some(false) {
+    // A pod that ends before the next one starts is alone. Without an election nothing gets worse.
+    if after.recreates || before.turned_on != Some(true) {
         return None;
     }
     let both = format!("{} and {} reconcile at the same time during the rollout", observed.from, observed.to);
     let (title, line) = match (&before.lock, &after.lock) {
-        (Some(_), _) | (_, Some(_)) if before.turned_on == Some(true) && after.turned_on == Some(false) => (
+        _ if after.turned_on == Some(false) => (
             format!("{both}: leader election is off now"),
-            "- --leader-elect\n+ --leader-elect=false".to_owned(),
+            "- leader election: on\n+ leader election: off".to_owned(),
         ),
-        (Some(old), Some(new)) if old != new && after.turned_on != Some(false) => (
+        (Some(old), Some(new)) if old != new => (
             format!("{both}: the lock of their leader election has another name"),
             format!("- {old}\n+ {new}"),
         ),

@@ -203,6 +203,7 @@ fn two_versions_that_no_election_keeps_apart_are_told() {
     assert_eq!(told(election("a", Some(true)), election("a", None)), [""; 0], "the default may be on");
     assert_eq!(told(election("a", Some(false)), election("b", Some(true))), [""; 0], "nothing gets worse");
     assert_eq!(told(None, election("b", Some(true))), [""; 0], "not known");
+    assert_eq!(told(election("a", None), election("b", None)), [""; 0], "its default is off");
     let alone = election("b", Some(true)).map(|election| Election { recreates: true, ..election });
     assert_eq!(told(election("a", Some(true)), alone), [""; 0], "the old one is ended first");
 }

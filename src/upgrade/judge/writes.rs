@@ -7,6 +7,7 @@ use crate::calls::Write;
 use crate::finding::{Class, Finding, Level};
 use crate::swap::Variant;
 use http::Method;
+use opdev_client::{MERGE, STRATEGIC};
 use opdev_event::words::one_line;
 use opdev_object::diff::{Change, diff};
 use opdev_object::facts::facts;
@@ -26,23 +27,44 @@ const OF_STATEFUL_SETS: [&str; 7] = [
     ".spec.minReadySeconds",
 ];
 
-/// The writes that were refused, and that no later one made up for.
-pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
+/// The writes that were refused, and that no later one made up for, by their object.
+fn standing(observed: &Observed) -> BTreeMap<String, &Write> {
     let mut last: BTreeMap<String, &Write> = BTreeMap::new();
+    let mut newest: BTreeMap<String, &Write> = BTreeMap::new();
+    for write in &observed.writes {
+        let place = place(write);
+        let before = newest.insert(place.clone(), write);
+        if write.is_refused() {
+            last.insert(place, write);
+        } else if write.status < 300
+            && last.get(&place).is_some_and(|refused| {
+                makes_up_for(refused, write) || before.is_some_and(|before| is_other_way(before, write))
+            })
+        {
+            last.remove(&place);
+        }
+    }
+    last
+}
+
+/// Returns true if a patch went through right after the refused apply of an object: the same change as Helm 3
+/// makes it.
+fn is_other_way(refused: &Write, done: &Write) -> bool {
+    let is_patch = done.content == STRATEGIC || done.content == MERGE;
+    refused.is_refused()
+        && refused.content.contains("apply-patch")
+        && is_patch
+        && refused.is_dry_run() == done.is_dry_run()
+}
+
+/// The findings of refused writes.
+pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     let counts = observed.writes.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<_, usize>, write| {
         *counts.entry((place(write), &write.content)).or_default() += usize::from(write.is_refused());
         counts
     });
-    for write in &observed.writes {
-        let place = place(write);
-        if write.is_refused() {
-            last.insert(place, write);
-        } else if write.status < 300 && last.get(&place).is_some_and(|refused| makes_up_for(refused, write)) {
-            last.remove(&place);
-        }
-    }
     let mut found: Vec<Finding> = Vec::new();
-    for (place, write) in last {
+    for (place, write) in standing(observed) {
         // An apply that is tried again as a patch is one write.
         let times = counts.get(&(place, &write.content)).copied().unwrap_or(1);
         let finding = refusal(observed, write, times);
@@ -286,7 +308,7 @@ fn missing(sent: &Value, stored: &Value, status: bool) -> Vec<Change> {
 pub(super) fn blocked(observed: &Observed) -> Vec<ObjectKey> {
     let owners = owners(&observed.before);
     let mut found = Vec::new();
-    for write in observed.writes.iter().filter(|write| write.is_refused()) {
+    for write in standing(observed).into_values() {
         found.push(key(write));
         let object = write.stored.as_ref().unwrap_or(&write.body);
         found.extend(

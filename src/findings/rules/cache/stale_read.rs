@@ -31,18 +31,22 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             refusal.status == 409 && !refusal.disturbed && of_it && failed_by(evidence, refusal)
         })
     };
-    // The cache answers for itself: no call was refused, and the error has the cache's words.
-    let lacked = |object: &opdev_object::meta::ObjectKey| {
-        evidence.error.ends_with(&format!("\"{}\" not found", object.name))
+    // The cache answers for itself: no call was refused, and the error has the cache's words, with the kind.
+    let lacked = |stale: &&StaleFact| {
+        let key = &stale.object;
+        let kind =
+            if key.group.is_empty() { key.kind.clone() } else { format!("{}.{}", key.kind, key.group) };
+        let of_cache = format!("{kind} \"{}\" not found", key.name);
+        let begins = evidence
+            .error
+            .strip_suffix(&of_cache)
+            .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+        begins && stale.message.contains("did not have")
     };
-    let of = |fails: &dyn Fn(&opdev_object::meta::ObjectKey) -> bool| {
-        evidence.stale.iter().find(|stale| fails(&stale.object))
-    };
-    let conflict = of(&failed).map(|stale| (stale, "failed with a conflict"));
-    let Some((stale, how)) = conflict.or_else(|| of(&lacked).map(|stale| (stale, "failed: not found")))
-    else {
-        return;
-    };
+    let conflict = evidence.stale.iter().find(|stale| failed(&stale.object));
+    let conflict = conflict.map(|stale| (stale, "failed with a conflict"));
+    let missing = || evidence.stale.iter().find(lacked).map(|stale| (stale, "failed: not found"));
+    let Some((stale, how)) = conflict.or_else(missing) else { return };
     let why = format!("{}, and the reconcile {how}", stale.message);
     let told = Told::of(&RULE, evidence).say(&stale.object.kind, why);
     out.push(Told { field: stale.object.kind.clone(), ..told });

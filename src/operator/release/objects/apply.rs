@@ -228,9 +228,18 @@ async fn apply_or_write(
     };
     let old = old.as_ref();
     match plain_write::reason(&refused, wanted, old, live).filter(|_| mode.compat.is_three()) {
-        Some(why) => Ok((plain_write::write(api, wanted, old, live, false).await?, Some(why))),
+        Some(why) => match plain_write::write(api, wanted, old, live, false).await {
+            Ok(written) => Ok((written, Some(why))),
+            // Both say no to the same object.
+            Err(error) if is_invalid(&refused) && is_invalid(&error) => Err(refused),
+            Err(error) => Err(error),
+        },
         None => Err(refused),
     }
+}
+
+fn is_invalid(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused { code: 422, .. })
 }
 
 /// Replaces whatever is there, as Helm does: also what a controller has changed since it was looked at.

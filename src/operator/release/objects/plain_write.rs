@@ -7,6 +7,7 @@ use super::dry_run::is_untyped;
 use super::overlay::overlay;
 use opdev_client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
 use opdev_event::words::one_line;
+use opdev_object::diff::{Change, diff};
 use opdev_object::facts::facts;
 use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
@@ -36,8 +37,8 @@ fn untyped_part(message: &str) -> String {
     lines.join("; ")
 }
 
-/// Returns true if Helm 3's patch leaves less of a live object than an apply. An apply keeps defaults that
-/// nobody owns: with `strategy: {type: Recreate}` those of `rollingUpdate` stay and are refused. The patch
+/// Returns true if Helm 3's patch takes fields away that no manifest had. An apply keeps such defaults, for
+/// nobody owns them: with `strategy: {type: Recreate}` those of `rollingUpdate` stay and are refused. The patch
 /// says which fields of a union remain.
 fn takes_more_away(wanted: &Wanted, old: Option<&Value>, live: &Value) -> bool {
     let (patch, content) = patch(wanted, old, live);
@@ -50,9 +51,9 @@ fn takes_more_away(wanted: &Wanted, old: Option<&Value>, live: &Value) -> bool {
         }
         _ => merge_patch(&mut patched, &patch),
     }
-    let mut applied = live.clone();
-    overlay(&mut applied, &wanted.object);
-    patched != applied
+    let had = |change: &Change| old.is_some_and(|old| change.path.get(old).is_some());
+    let is_gone = |change: &Change| change.old.is_some() && change.new.is_none();
+    diff(live, &patched).iter().any(|change| is_gone(change) && !had(change))
 }
 
 /// Creates an object, or patches the live one. `old` is what the manifest before said of it.
@@ -78,7 +79,7 @@ pub(crate) async fn write(
 /// The patch that brings a live object to `wanted` and removes what `old` had: of a built-in kind a strategic
 /// one.
 fn patch(wanted: &Wanted, old: Option<&Value>, live: &Value) -> (Value, &'static str) {
-    let new = &wanted.object;
+    let new = wanted.sent();
     let old = old.unwrap_or(new);
     if let Some(schema) = facts().schema(&wanted.resource.gvk)
         && let Ok(patch) = strategic::three_way(old, new, live, &schema, true)
@@ -170,6 +171,17 @@ mod tests {
         let fixed = of(json!({"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}));
         assert_eq!(reason(&invalid, &fixed, Some(&before), Some(&live)), None);
         assert_eq!(reason(&invalid, &fixed, None, None), None, "a create");
+        // Nor does it help that lists differ, or that a field of the manifest before goes.
+        let env = |count: usize| {
+            let env: Vec<Value> =
+                (0..count).map(|at| json!({"name": at.to_string(), "value": "x"})).collect();
+            json!({"template": {"spec": {"containers": [{"name": "c", "env": env}]}},
+                "selector": {"matchLabels": {"a": count}}})
+        };
+        for (before, after) in [(1, 2), (2, 1)] {
+            let (old, live) = (json!({"spec": env(before)}), json!({"spec": env(before)}));
+            assert_eq!(reason(&invalid, &of(env(after)), Some(&old), Some(&live)), None, "{before} {after}");
+        }
     }
 
     #[test]
