@@ -16,7 +16,6 @@ use crate::references;
 use crate::replacements;
 use crate::resource::{Resource, append, texts_only};
 use crate::transform::{self, End};
-use crate::transformers;
 use crate::vars::{self, Vars};
 use opdev_object::patch::size;
 use opdev_object::yaml;
@@ -391,7 +390,7 @@ impl<'a> Build<'a> {
             self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
         }
         for at in 0..content.transformers.len() {
-            self.step(file, resources, |all| transformers::transform(files, file, at, all))?;
+            self.step(file, resources, |all| transform::described(files, file, at, all))?;
         }
         Ok(())
     }

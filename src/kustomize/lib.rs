@@ -71,7 +71,6 @@ mod resource;
 mod scopes;
 mod selector;
 mod transform;
-mod transformers;
 mod vars;
 
 pub use assemble::{Built, BuiltObject, build, build_what_can_be, to_yaml};

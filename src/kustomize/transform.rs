@@ -1,13 +1,15 @@
 //! Changes that a kustomization makes to all objects: namespace, prefix and suffix, labels, annotations,
-//! replicas.
+//! replicas; and those that a file of its own describes.
 
 use crate::config::Config;
-use crate::error::{ErrorKind, FieldError, KustomizationError, ObjectError};
+use crate::error::{Error, ErrorKind, FieldError, KustomizationError, ObjectError};
 use crate::fields::{self, CreateMissing, FieldSpec, put, visit};
-use crate::kustomization::{Label, Replica};
-use crate::read::text;
+use crate::files::{Files, load_text};
+use crate::kustomization::{BUILD_IT, File, Label, Replica};
+use crate::read::{self, text};
 use crate::resource::{Id, Resource, by_any_id};
 use crate::scopes;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -100,7 +102,7 @@ pub(crate) fn affix(
 }
 
 /// Adds the entries to the maps at the places.
-pub(crate) fn add_pairs(
+fn add_pairs(
     resources: &mut [Resource],
     pairs: &BTreeMap<String, String>,
     specs: &[FieldSpec],
@@ -180,4 +182,60 @@ pub(crate) fn replicas(
     }
     let kinds = config.replicas.iter().map(|spec| spec.kind.clone()).collect();
     Err(KustomizationError::NoReplicas { kinds, name: replica.name.clone() }.into())
+}
+
+/// A change as a file describes it. The places are only those of the file, without kustomize's defaults.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Described {
+    api_version: String,
+    kind: String,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    prefix: String,
+    suffix: String,
+    field_specs: Vec<FieldSpec>,
+}
+
+/// Makes the changes of one entry of `transformers`: of a file, or of YAML that stands in the entry itself.
+/// Built are kustomize's plugins for labels, annotations, prefixes and suffixes; nothing is ever run.
+pub(crate) fn described(
+    files: &dyn Files,
+    file: &File,
+    at: usize,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
+    let wrong = |kind: ErrorKind| file.error("transformers", Some(at), kind);
+    let entry = &file.content.transformers[at];
+    let (path, text) = if entry.contains('\n') {
+        (file.path.clone(), entry.clone())
+    } else {
+        load_text(files, &file.root, entry).map_err(|why| wrong(why.into()))?
+    };
+    let documents = read::documents(&text)
+        .map_err(|error| Error::new(&path, error.line, ErrorKind::Yaml { message: error.message }))?;
+    for document in documents {
+        let described: Described =
+            serde_json::from_value(document.value).map_err(|error| Error::form(&path, &error))?;
+        let made = match (described.api_version.as_str(), described.kind.as_str()) {
+            ("builtin", "LabelTransformer") => {
+                add_pairs(resources, &described.labels, &described.field_specs)
+            }
+            ("builtin", "AnnotationsTransformer") => {
+                add_pairs(resources, &described.annotations, &described.field_specs)
+            }
+            ("builtin", "PrefixTransformer") => {
+                affix(resources, &described.prefix, End::Prefix, &described.field_specs)
+            }
+            ("builtin", "SuffixTransformer") => {
+                affix(resources, &described.suffix, End::Suffix, &described.field_specs)
+            }
+            (_, kind) => {
+                let kind = KustomizationError::Transformer { kind: kind.to_owned() };
+                return Err(wrong(kind.into()).hint(BUILD_IT));
+            }
+        };
+        made.map_err(wrong)?;
+    }
+    Ok(())
 }

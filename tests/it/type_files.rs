@@ -146,11 +146,11 @@ fn nothing_is_written_to_a_folder_of_the_machine() {
         "Makefile",
         &format!("{makefile}\ngenerate:\n\tcontroller-gen object output:dir=/opdev-copies\n"),
     );
-    for (word, folder, line) in [("crd", "/opdev-crds", 4), ("deepcopy", "/opdev-copies", 7)] {
+    for (word, folder) in [("crd", "/opdev-crds"), ("deepcopy", "/opdev-copies")] {
         let (code, out, said) = opdev(&project, &[word]);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
-        assert!(said.contains(&format!("writes to {folder}, outside of the project")), "{said}");
-        assert!(said.contains(&format!("Makefile:{line}")) && said.contains("-o DIR"), "{said}");
+        assert!(said.contains(folder) && said.contains("leads out of the project"), "{said}");
+        assert!(said.contains("-o FOLDER names another place"), "{said}");
         assert!(!Path::new(folder).exists());
     }
     let (code, _, said) = opdev(&project, &["crd", "-o", "here"]);

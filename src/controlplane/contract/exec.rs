@@ -34,11 +34,9 @@ impl fmt::Display for NoExecAnswer {
 }
 
 impl fmt::Display for ExecAnswer {
-    /// As it is read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.command.is_empty() {
-            write!(f, "{}=", self.command)?;
-        }
+        f.write_str(&self.command)?;
+        f.write_str(if self.command.is_empty() { "" } else { "=" })?;
         match &self.outcome {
             ExecOutcome { code: 0, output } if output.is_empty() => f.write_str("ok"),
             ExecOutcome { code: 0, output } => f.write_str(output.trim_end_matches('\n')),

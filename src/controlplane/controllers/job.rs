@@ -25,9 +25,8 @@ pub(crate) struct Jobs;
 
 const RESOURCE: &str = "batch/jobs";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
-/// A Job lives for about so many seconds, for times have whole seconds. On a cluster its pod takes longer than that, so whoever creates
-/// a Job with `ttlSecondsAfterFinished: 0` and then watches it sees that it has completed. Helm 4 waits for
-/// ever else.
+/// A Job lives for about so many seconds, as on a cluster, where its pod takes as long. Helm 4 waits for ever
+/// for one that it does not see complete.
 const SEEN: i64 = 3;
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 

@@ -1,5 +1,5 @@
-//! Open findings in the free rows below the custom resources: a first look has to tell them in whole sentences,
-//! without a key.
+//! Open findings in the free rows below the custom resources: a first look has to tell them in whole
+//! sentences, without a key.
 
 use super::super::view::ViewState;
 use super::lists::put;

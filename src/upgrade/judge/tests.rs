@@ -207,3 +207,29 @@ fn two_versions_that_no_election_keeps_apart_are_told() {
     let alone = election("b", Some(true)).map(|election| Election { recreates: true, ..election });
     assert_eq!(told(election("a", Some(true)), alone), [""; 0], "the old one is ended first");
 }
+
+#[test]
+fn an_apply_that_a_patch_made_up_for_is_no_finding() {
+    let strategy = |strategy: Value| json!({ "spec": { "strategy": strategy, "memory": "1Gi" } });
+    let stored = object("Deployment", "web", "1", &strategy(json!({ "type": "RollingUpdate" })));
+    // The API server stores 1024Mi as 1Gi.
+    let body = json!({ "spec": { "strategy": { "type": "Recreate" }, "memory": "1024Mi" } });
+    let refusal = |content: &str| {
+        refused(stored.clone(), content, body.clone(), "Forbidden", "spec.strategy.rollingUpdate")
+    };
+    let patched = |content: &str| Write {
+        content: content.to_owned(),
+        status: 200,
+        answer: object("Deployment", "web", "1", &strategy(json!({ "type": "Recreate" }))),
+        ..refusal(content)
+    };
+    let told = |writes: Vec<Write>| {
+        let mut observed = observed(vec![stored.clone()], vec![stored.clone()]);
+        observed.writes = writes;
+        findings(&observed).iter().filter(|one| one.class == Class::WriteRefused).count()
+    };
+    let apply = "application/apply-patch+yaml";
+    assert_eq!(told(vec![refusal(apply)]), 1);
+    assert_eq!(told(vec![refusal(apply), patched(opdev_client::STRATEGIC)]), 0);
+    assert_eq!(told(vec![refusal(apply), patched(apply)]), 1, "what was there before, once more");
+}

@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     severity: Error,
     name: "missing right",
     what: "The authorizer refused a call: the roles of the operator lack a rule.",
-    when: "at the first refusal of the authorizer in a reconcile that failed by it; a hint where the \
-           reconcile ended well or failed by something else.",
+    when: "at the first refusal of the authorizer in a reconcile that failed by it. \
+           A hint where the reconcile ended well or failed by something else.",
     never: "refusals of a namespace that is going, of a quota, of Pod Security or of a webhook.",
     fix: "Add the rule to the markers and write the roles anew: `opdev rbac --observed` shows the \
            line.",

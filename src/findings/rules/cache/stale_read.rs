@@ -4,7 +4,7 @@ use crate::facts::{Table, failed_by};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Warning;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, StaleFact};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stale-read",
@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     what: "The cache had an object in an older version than the operator itself had written, and the \
            reconcile failed because of it.",
     when: "the reconcile ended with a conflict as its error, on an object that its cache had in an \
-           older version, or with the cache's own error that an object is not there which it had made. \
-           Where nothing comes of it, only the page of the reconcile says so.",
+           older version. Or it ended with the cache's own error that an object is missing which it had \
+           made. Where nothing comes of it, only the page of the reconcile says so.",
     never: "conflicts that the reconciler answers with a requeue.",
     fix: "Do not count on the cache right after a write: use what the write returned, or end the \
            reconcile and wait for the event. From controller-runtime 0.25 on a read waits for the program's own write \

@@ -38,8 +38,8 @@ fn untyped_part(message: &str) -> String {
 }
 
 /// Returns true if Helm 3's patch takes fields away that no manifest had. An apply keeps such defaults, for
-/// nobody owns them: with `strategy: {type: Recreate}` those of `rollingUpdate` stay and are refused. The patch
-/// says which fields of a union remain.
+/// nobody owns them: with `strategy: {type: Recreate}` those of `rollingUpdate` stay and are refused. The
+/// patch says which fields of a union remain.
 fn takes_more_away(wanted: &Wanted, old: Option<&Value>, live: &Value) -> bool {
     let (patch, content) = patch(wanted, old, live);
     let mut patched = live.clone();
