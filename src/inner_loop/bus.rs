@@ -60,7 +60,7 @@ impl Takers {
         follows.into_iter().for_each(|event| self.reconcile_on(event));
     }
 
-    /// What follows from the time alone.
+    /// Sends on the events that follow from the time alone.
     fn elapsed(&mut self) -> bool {
         let follows = self.findings.elapsed(Timestamp::now());
         let any = !follows.is_empty();

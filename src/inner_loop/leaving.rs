@@ -79,7 +79,7 @@ impl Running {
         switch: Option<RequestId>,
         requests: &mut mpsc::Receiver<(RequestId, Request)>,
     ) -> Result<bool> {
-        // What nothing may be written to is left as it is.
+        // A cluster that may not be written to is left as it is.
         let how = if self.handler.guard.read_only.holds() { OnExit::Leave } else { how };
         let (handler, scope) = (self.handler.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());

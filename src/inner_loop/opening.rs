@@ -24,9 +24,9 @@ pub(super) struct Opened {
     pub(super) connection: Connection,
     /// The operator's own client and roles, where it runs as its ServiceAccount.
     pub(super) acting: Option<(Identity, RoleSync)>,
-    /// What is told of this cluster; held back until it is worked on.
+    /// Events of this cluster; held back until it is worked on.
     pub(super) events: EventSink,
-    /// What it was chosen by.
+    /// The choice of the cluster, by a flag, a setting or the user.
     pub(super) choice: Choice,
     /// How long that took.
     pub(super) took: Duration,
@@ -99,7 +99,7 @@ impl Opening {
                 Destination::Embedded => None,
                 Destination::Context { name } => Some(name.clone()),
             },
-            // What was made since the start is not thrown away on the way back.
+            // Objects made since the start are not thrown away on the way back.
             fresh: false,
             ..here.clone()
         };

@@ -46,11 +46,11 @@ const TYPE_TAKES_HOLD: Duration = Duration::from_secs(1);
 /// Everything a reload needs.
 pub(crate) struct Reloader {
     pub(crate) project: Project,
-    /// What the settings say about kinds.
+    /// The settings of kinds.
     pub(crate) options: Arc<Options>,
     /// The permissions that the user gives the project.
     pub(crate) trust: Trust,
-    /// What the operator's own programs need the user's word for.
+    /// Permissions that the operator's own programs need from the user.
     pub(crate) programs: Vec<Permission>,
     pub(crate) client: Client,
     pub(crate) events: EventSink,
@@ -74,7 +74,7 @@ pub(crate) struct Reloader {
     pub(crate) hold: bool,
 }
 
-/// What changes from load to load.
+/// The parts of a reload that change from load to load.
 struct Memory {
     files: files::Memory,
     crds: Crds,
@@ -120,7 +120,7 @@ impl Reloader {
         let mut watcher = self.start_watcher().await?;
         self.rewatch(&mut watcher, false).await;
         let mut answers = self.trust.answers();
-        // What was saved between the first read and the first watch.
+        // Files that were saved between the first read and the first watch.
         self.reload(&mut memory, None, false).await;
         loop {
             let (batch, forced) = tokio::select! {
@@ -134,7 +134,7 @@ impl Reloader {
                     self.go_back(&mut memory, &found).await;
                     continue;
                 }
-                // What was withheld until the answer is read now. The sender lives as long as `self`.
+                // Files withheld until the answer are read now. The sender lives as long as `self`.
                 Ok(()) = answers.changed() => (None, false),
                 asked = self.asked.recv() => match asked {
                     Some(Ask::Reload) => (None, true),
@@ -474,7 +474,7 @@ impl Reloader {
         outcome
     }
 
-    /// What `stale` is about does not serve in its newest version, whatever the files say.
+    /// Notes that the newest version of `stale` does not serve, whatever the files say.
     async fn publish_set(
         &self,
         memory: &mut Memory,

@@ -20,7 +20,7 @@ pub struct Holding {
     pub forgotten: u64,
 }
 
-/// What shares the budget.
+/// The histories that share the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
     /// Reconciles that have ended, with their calls and changes.
@@ -92,7 +92,7 @@ pub(super) fn json_bytes(value: &impl Serialize) -> usize {
     }
 
     let mut count = Count(0);
-    // What cannot be written counts as far as it could.
+    // A reconcile that cannot be written counts as far as it could.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

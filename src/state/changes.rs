@@ -23,7 +23,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What has changed since an earlier state, an object more than once where it changed more than once;
+    /// The objects that have changed since an earlier state, some more than once;
     /// `None` where that is not known.
     pub fn since(&self, earlier: &Changes) -> Option<impl Iterator<Item = &Arc<ObjectKey>>> {
         let known = Arc::ptr_eq(&self.lineage, &earlier.lineage)

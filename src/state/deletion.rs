@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Deletion {
     /// When it was asked for.
     pub since: Option<Timestamp>,
-    /// What has to be removed first.
+    /// Finalizers that have to be removed first.
     pub finalizers: Vec<Finalizer>,
     /// Owned objects that have to go first, because the object waits for its dependents.
     pub blocking: Vec<Arc<Seen>>,

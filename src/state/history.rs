@@ -7,7 +7,7 @@ use opdev_object::meta::ObjectKey;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a reconcile takes beside what it says: texts and trees of values take about twice their JSON.
+/// Bytes of a reconcile beside its texts: texts and trees of values take about twice their JSON.
 const OVERHEAD: usize = 512;
 
 /// Reconciles that have ended, oldest first.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// The newest changes of types and reconcilers.
 #[derive(Clone, Debug, Default)]
 pub struct Impact {
-    /// What waits for the user's word, oldest first.
+    /// Changes that wait for the user's word, oldest first.
     pub held: Arc<Vec<Arc<Held>>>,
-    /// What the user has discarded while the files still ask for it: files and cluster differ.
+    /// Changes that the user has discarded while the files still ask for them: files and cluster differ.
     pub discarded: Arc<Vec<Arc<Held>>>,
     /// CRDs that changed with the newest sources.
     pub fresh: Arc<Vec<Arc<TypeChanged>>>,
@@ -46,7 +46,7 @@ impl Impact {
         self.shadows.values().max_by_key(|run| run.at).filter(|run| run.decision == ShadowDecision::Refused)
     }
 
-    /// What was discarded of this kind is settled by something newer.
+    /// Forgets a discarded change of this kind, which something newer settles.
     fn settle(&mut self, change: HeldChange, kind: &Gvk) {
         if !self.discarded.is_empty() {
             Arc::make_mut(&mut self.discarded)

@@ -98,7 +98,7 @@ pub struct State {
     pub version: u64,
     /// Counts the clusters that were left for another one; what they told went with them.
     pub left: u64,
-    /// What runs, and where; `None` until opdev is connected.
+    /// The project, its cluster and its version; `None` until opdev is connected.
     pub started: Option<Arc<Started>>,
     /// The sources that serve, and how the last reload went.
     pub reload: Reload,
@@ -120,15 +120,15 @@ pub struct State {
     pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
     /// The error of the operator.
     pub findings: Findings,
-    /// What is paused, kinds first.
+    /// Paused kinds and objects, kinds first.
     pub paused: Arc<[Paused]>,
-    /// What the project wants and the user has not answered.
+    /// Permissions that the project wants and the user has not answered.
     pub trust: Option<Arc<TrustAsked>>,
     /// True if saved charts wait for the user's word.
     pub hold: bool,
     /// The faults that the calls of the operator's own program get on request.
     pub disturbed: Vec<FaultRule>,
-    /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
+    /// Effects of saved types and reconcilers on the cluster, and changes that wait for the user's word.
     pub impact: Impact,
     /// Log lines.
     pub log: Log,
@@ -140,7 +140,7 @@ pub struct State {
     pub drafts: Drafts,
     /// How far leaving the cluster is.
     pub leaving: Option<Arc<Leaving>>,
-    /// What the path typed last may lead to.
+    /// Completions of the path typed last.
     pub paths: Arc<Paths>,
     /// The files of the project; `None` until somebody has asked.
     pub files: Option<Arc<[String]>>,
@@ -152,15 +152,15 @@ pub struct State {
     pub table: Option<Arc<KindTable>>,
     /// The object of that table's selected row, whole.
     pub row: Option<Arc<Seen>>,
-    /// What can be undone, newest first.
+    /// Changes that can be undone, newest first.
     pub undo: Arc<[Undoable]>,
-    /// What the roles of the operator's ServiceAccount lack.
+    /// Rules that the roles of the operator's ServiceAccount lack.
     pub missing_rules: Arc<[MissingRule]>,
-    /// What the user should know, oldest first.
+    /// Notices for the user, oldest first.
     pub notices: Arc<VecDeque<Arc<Notice>>>,
-    /// What the settings say about the terminal; `None` where they say nothing.
+    /// Preferences of the terminal; `None` where the settings have none.
     pub preferences: Option<Arc<Preferences>>,
-    /// What keeps the API server from answering, since when, and when it was told.
+    /// The reason why the API server does not answer, since when, and when it was told.
     pub connection: Option<Arc<ConnectionChanged>>,
     /// The programs of the operator's own, each with its newest build.
     pub programs: Programs,
@@ -269,12 +269,12 @@ impl State {
         }
     }
 
-    /// What holds an object back, where it is paused: its kind, or it alone.
+    /// The pause of an object: that of its kind, or its own.
     pub fn paused(&self, key: &ObjectKey) -> Option<&Paused> {
         self.paused.iter().find(|paused| paused.what.covers(key))
     }
 
-    /// What is wrong with the files right now, the newest failure first; empty once all is fixed.
+    /// Errors in the files as they are, the newest failure first; empty once all is fixed.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let builds = self.programs.iter().filter_map(|program| program.build_failed.as_ref());
         let failed = self.reload.failed.iter().chain(builds);

@@ -29,7 +29,7 @@ pub struct Seen {
     pub labels: Value,
     /// How it is; told of without looking into it again.
     pub health: Health,
-    /// What it belongs to.
+    /// Its owners.
     owners: Box<[ObjectKey]>,
     links: Box<[Owner]>,
     /// The generation of a ReplicaSet.
@@ -97,7 +97,7 @@ impl Seen {
         )
     }
 
-    /// What a row of a table tells of its object, before the object is read.
+    /// An object as a row of a table tells it, before the object is read.
     pub fn of_row(row: &TableRow) -> Self {
         let object_ref = row.object_ref.clone();
         let mut object = json!({"apiVersion": object_ref.gvk.api_version(), "kind": object_ref.gvk.kind,
@@ -214,7 +214,7 @@ impl Objects {
     /// How many objects are known by what they say, and how many by their names alone; each with an estimate
     /// of their bytes.
     pub fn weight(&self) -> ((usize, usize), (usize, usize)) {
-        // What a key, a row and their places in maps take.
+        // Bytes of a key, a row and their places in maps.
         const ROW: usize = 1_200;
         const KEY: usize = 300;
         let texts: usize = self.by_key.iter().map(|(_, seen)| seen.object.held() + ROW).sum();
@@ -411,7 +411,7 @@ impl Objects {
         }
     }
 
-    /// What is shown of an object has changed, though not the object.
+    /// Notes that an object is shown in another way, though it has not changed.
     pub(super) fn touch(&mut self, key: ObjectKey) {
         self.changes.push(Arc::new(key));
     }

@@ -86,7 +86,7 @@ impl State {
             Event::ConnectionChanged(changed) => {
                 let why = |of: &ConnectionChanged| of.trouble.as_ref().map(|trouble| trouble.why.clone());
                 let before = self.connection.as_deref().and_then(why);
-                // What is over need not be dismissed.
+                // A dialog that is over need not be dismissed.
                 if let Some(over) = before.filter(|before| why(&changed).as_ref() != Some(before)) {
                     Arc::make_mut(&mut self.notices).retain(|notice| notice.message != over);
                 }

@@ -102,7 +102,7 @@ pub fn gone_customs(state: &State) -> Vec<Arc<Seen>> {
 
 /// Owned objects in the order of the tree, each with the number of older ones it stands for.
 fn children(state: &State, owner: &Seen) -> Vec<(Arc<Seen>, usize)> {
-    // What they are sorted by is found out once for each: of thousands the comparisons would cost a frame.
+    // The order of each is computed once: for thousands, comparisons would cost a frame.
     let order = |seen: &Seen| (rank(&seen.key), Reverse(revision(seen)));
     let mut all: Vec<_> = state.objects.owned_by(owner).into_iter().map(|seen| (order(seen), seen)).collect();
     all.sort_by(|((a_rank, a_revision), a), ((b_rank, b_revision), b)| {

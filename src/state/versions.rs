@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What keeping one version costs beside its bytes, roughly.
+/// Bytes of one kept version beside its text, roughly.
 const OVERHEAD: usize = 112;
 
 /// How much is kept.
@@ -52,7 +52,7 @@ pub struct Versions {
 struct Older {
     at: Timestamp,
     order: u64,
-    /// What leads here from the text of the next newer version.
+    /// The difference that leads here from the text of the next newer version.
     difference: Arc<Difference>,
 }
 

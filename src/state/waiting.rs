@@ -18,7 +18,7 @@ const MOST: usize = 12;
 pub struct Wait {
     /// The level: it needs a look, or only time.
     pub level: Level,
-    /// What.
+    /// The thing that is waited for.
     pub what: String,
     /// Why, where that is known.
     pub why: String,
@@ -32,7 +32,7 @@ impl Wait {
     }
 }
 
-/// What an object is waiting for, the cause before the effect.
+/// Everything that an object is waiting for, the cause before the effect.
 pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
     let mut waits = Vec::new();
     if state.is_custom(&seen.key.group, &seen.key.kind) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use tokio::sync::oneshot;
 
-/// What one can ask of the reloader.
+/// Requests to the reloader.
 pub enum Ask {
     /// Take every file as saved.
     Reload,

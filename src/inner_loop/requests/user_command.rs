@@ -71,7 +71,7 @@ async fn tell(
             message: line.clone(),
             reconcile: None,
         };
-        // What is too fast for the screen is counted, and never holds the operator up.
+        // Lines that come too fast for the screen are counted, and never hold the operator up.
         events.log(told);
         last.push(line);
         if last.len() > TOLD {

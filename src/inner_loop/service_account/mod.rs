@@ -42,9 +42,9 @@ pub(crate) struct RoleSync {
     admin: Client,
     events: EventSink,
     refused: mpsc::Receiver<MissingRight>,
-    /// What was applied last, by path.
+    /// The objects that were applied last, by path.
     applied: BTreeMap<String, Value>,
-    /// What failed for a moment, by path, and when it is tried again.
+    /// Paths that failed for a moment, each with the time of the next try.
     failing: BTreeSet<String>,
     backoff: Backoff,
     home: Home,
@@ -132,7 +132,7 @@ impl RoleSync {
 
     /// Runs until it is dropped.
     pub(crate) async fn run(mut self, operator: mpsc::Sender<ManagerRequest>, quiet: Duration, poll: bool) {
-        // What the kernel refuses is told by the watcher of the project's files.
+        // The watcher of the project's files tells of a refusal by the kernel.
         let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));
         let Ok(mut watcher) = watcher else { return };
         let mut first = true;
@@ -212,7 +212,7 @@ impl RoleSync {
             if !known {
                 if let Err(error) = put(&self.admin, &path, &object).await {
                     self.failed(&path, &object, &error).await;
-                    // What was there before stays.
+                    // Objects that were there before stay.
                     if let Some(before) = self.applied.remove(&path) {
                         wanted.insert(path, before);
                     }
@@ -300,7 +300,7 @@ impl RoleSync {
         }
     }
 
-    /// What is missing no longer is told of no longer.
+    /// Forgets the rules that are missing no longer.
     async fn ask_again(&self) {
         let known = self.rules.lock().clone();
         let mut left = Vec::new();

@@ -43,7 +43,7 @@ impl Hub {
         Hub { namespaces, caches: RwLock::default() }
     }
 
-    /// What to follow so that the objects of a kind in a namespace are known.
+    /// The streams that show the objects of a kind in a namespace.
     pub fn follow_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Follow {
         let namespaces = match namespace {
             _ if self.namespaces.is_empty() => Vec::new(),
@@ -54,7 +54,7 @@ impl Hub {
         Follow { gvk: gvk.clone(), namespaces, selector: String::new() }
     }
 
-    /// What to follow so that the children of a kind are known.
+    /// The streams that show the children of a kind.
     pub fn follow_children(&self, gvk: &Gvk) -> Follow {
         Follow { gvk: gvk.clone(), namespaces: self.namespaces.clone(), selector: String::new() }
     }

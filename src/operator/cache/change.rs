@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// What happened to one object.
+/// One change of one object.
 #[derive(Clone, Debug)]
 pub struct Happened {
     pub event: WatchEvent,
@@ -96,7 +96,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What is kept of an object, or of its identity.
+    /// The kept part of an object, or its identity.
     pub(super) fn of(object: &Value, is_whole: bool, dictionaries: &Dictionaries) -> State {
         State {
             text: dictionaries.keep(object.to_string().as_bytes()),

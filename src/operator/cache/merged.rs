@@ -8,7 +8,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What the streams have shown, by the place of their namespace.
+/// The objects that the streams have shown, by the place of their namespace.
 pub(super) struct Merged(Vec<Part>);
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ mod tests {
         Arc::new(object).into()
     }
 
-    /// What a cache makes of it.
+    /// The changes that a cache tells of these events.
     fn run(cache: &mut Cache, merged: &mut Merged, place: usize, raw: Vec<Raw>) -> Vec<String> {
         let raw = raw.into_iter().flat_map(|raw| merged.take(place, raw));
         let happened = raw.flat_map(|raw| cache.take(raw));

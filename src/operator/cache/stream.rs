@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// What a stream follows.
+/// The subject of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Follow {
     pub gvk: Gvk,
@@ -29,14 +29,14 @@ pub struct Follow {
     pub selector: String,
 }
 
-/// What a stream follows, and in which objects somebody is interested.
+/// The subject of a stream, and the objects in which somebody is interested.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     pub follow: Follow,
     pub interest: Interest,
 }
 
-/// What a stream says.
+/// A message of a stream.
 #[derive(Debug)]
 pub enum Said {
     /// An event of the API server.
@@ -51,7 +51,7 @@ pub enum Said {
     Lost,
 }
 
-/// What a stream needs.
+/// Everything that a stream needs.
 #[derive(Clone)]
 pub struct Streams {
     pub client: kube::Client,
@@ -295,7 +295,7 @@ fn is_busy(error: &watcher::Error) -> bool {
     }
 }
 
-/// What apiextensions answers while a kind's storage is set up: 429, `storage is (re)initializing`.
+/// The answer of apiextensions while a kind's storage is set up: 429, `storage is (re)initializing`.
 fn is_reinitializing(status: &kube::core::Status) -> bool {
     status.code == 429 && status.message.contains("initializing")
 }

@@ -44,7 +44,7 @@ pub struct Cache {
     complete: bool,
     /// True if the stream has lost its connection since.
     broken: bool,
-    /// What a reconcile told and a list did not show: made after the list was taken, or gone before.
+    /// Objects that a reconcile told and a list did not show: made after the list was taken, or gone before.
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
@@ -199,7 +199,7 @@ impl Cache {
         }
     }
 
-    /// What has to be asked for, for the list that was taken in last does not say whether it is there.
+    /// Objects to ask for, because the list that was taken in last does not say if they are there.
     pub fn take_doubtful(&mut self) -> Vec<Arc<Value>> {
         std::mem::take(&mut self.doubtful)
     }
@@ -252,7 +252,7 @@ impl Cache {
         self.objects.get(key).map(|known| known.state.uid.as_deref())
     }
 
-    /// What is kept of an object that the stream shows.
+    /// The kept part of an object that the stream shows.
     fn state(&self, object: &WatchedObject) -> State {
         match self.interest.is_in(object.identity()) {
             true => self.whole(object),
@@ -271,7 +271,7 @@ impl Cache {
             return None;
         }
         let known = self.objects.remove(&key);
-        // What a reconcile has made was not there at the start.
+        // An object that a reconcile has made was not there at the start.
         let initial = initial && known.is_none();
         let happened = |event, old: Option<State>| {
             let initial = initial && event == WatchEvent::Added;

@@ -25,7 +25,7 @@ pub struct WatchedObject(Arc<Parts>);
 struct Parts {
     /// `None` where it is the whole object.
     identity: Option<Value>,
-    /// What the server sent; `None` where the tree is there.
+    /// The bytes that the server sent; `None` where the tree is there.
     text: Option<Box<RawValue>>,
     tree: OnceLock<Arc<Value>>,
 }
@@ -83,7 +83,7 @@ impl From<Arc<Value>> for WatchedObject {
 pub(super) struct Sent {
     identity: Value,
     text: Box<RawValue>,
-    /// What a watcher wants to know: the resource version, and nothing else.
+    /// The one field that a watcher reads: the resource version.
     metadata: ObjectMeta,
 }
 

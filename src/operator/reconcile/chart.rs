@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Says that a release has to be uninstalled before its custom resource may go.
 pub const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
-/// What older operators wrote.
+/// The finalizer that older operators wrote.
 pub(crate) const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 
 /// A reconcile under way.
@@ -24,6 +24,6 @@ pub(crate) struct ChartReconcile {
     pub(super) api: Api,
     /// Its release.
     pub(crate) engine: Engine,
-    /// What a script has read or said that is secret.
+    /// Secret texts that a script has read or said.
     pub(super) script_secrets: Vec<String>,
 }

@@ -86,7 +86,7 @@ impl ChartReconcile {
             .context("failed to retrieve release history")
     }
 
-    /// What the release should be made of.
+    /// The wanted release.
     pub(crate) async fn desired(
         &mut self,
         history: &History,

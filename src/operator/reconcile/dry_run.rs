@@ -27,7 +27,7 @@ const AT_ONCE: usize = 4;
 /// More objects than these are counted, not tried.
 const MOST: usize = 500;
 
-/// What a trial needs.
+/// Everything that a trial needs.
 pub struct Trial {
     pub watch: Arc<Watch>,
     pub objects: Vec<Arc<Value>>,
@@ -36,7 +36,7 @@ pub struct Trial {
     pub settings: Arc<Settings>,
     /// Kinds of children that the running program has.
     pub kinds: Vec<Gvk>,
-    /// What earlier reconciles of the objects left.
+    /// The memories that earlier reconciles of the objects left.
     pub memories: HashMap<ObjectKey, Memory>,
     /// The side that says what writes would do.
     pub ask: Ask,

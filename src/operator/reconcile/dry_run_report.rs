@@ -3,7 +3,7 @@
 use opdev_event::{Action, Diagnostic, ShadowObject, Skipped};
 use opdev_object::meta::ObjectRef;
 
-/// What a reconciler would do to the objects of its kind.
+/// The effects of a reconciler on the objects of its kind, had it run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadowed {
     /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases of
@@ -18,7 +18,7 @@ pub struct Shadowed {
 }
 
 impl Shadowed {
-    /// What the program threw, of the first object on which it did.
+    /// The error that the program threw, of the first object on which it did.
     pub fn problem(&self) -> Option<&Diagnostic> {
         self.objects.iter().find_map(|object| object.problem.as_ref())
     }

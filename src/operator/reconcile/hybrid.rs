@@ -14,7 +14,7 @@ use opdev_release::wait::Limits;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What Helm's history says of a failure, beside the words of opdev around it.
+/// The words of Helm's history for a failure, beside the words of opdev around it.
 const OWN_WORDS: [&str; 5] = [
     "failed to get candidate release",
     "failed to install release",

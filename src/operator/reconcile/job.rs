@@ -17,7 +17,7 @@ pub(crate) struct ReadObject {
     pub(crate) object: Value,
 }
 
-/// What a worker needs for one reconcile.
+/// Everything that a worker needs for one reconcile.
 pub struct Job {
     pub object: ObjectRef,
     pub watch: Arc<Watch>,

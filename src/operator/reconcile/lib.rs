@@ -310,7 +310,7 @@ impl ChartReconcile {
         fault
     }
 
-    /// What must not show in anything that is told about this reconcile.
+    /// Texts that must not show in anything that is told about this reconcile.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
         found.extend(override_secrets(&self.engine.reconciler));

@@ -23,7 +23,7 @@ impl ChartReconcile {
         Ok(waits(words(&ahead.foretold.changes)))
     }
 
-    /// What the reconcile would do, masked.
+    /// The changes that the reconcile would make, masked.
     pub(crate) async fn shadow(&mut self, ask: Ask) -> ShadowObject {
         let mut found = ShadowObject { object: self.parent.reference.clone(), ..ShadowObject::default() };
         match self.ahead(ask).await {

@@ -50,7 +50,7 @@ pub fn reconcile_period(object: &Value) -> Result<Option<Duration>, PeriodError>
     }
 }
 
-/// What only the hybrid library (helm-operator-plugins) reads.
+/// Annotations that only the hybrid library (helm-operator-plugins) reads.
 const HYBRID: [&str; 6] = [
     "install-disable-hooks",
     "upgrade-disable-hooks",
@@ -60,7 +60,7 @@ const HYBRID: [&str; 6] = [
     "uninstall-description",
 ];
 
-/// What to do about an annotation that has no effect.
+/// The hint for an annotation that has no effect.
 pub(crate) const IGNORED_HINT: &str = "only operators written with the helm-operator-plugins library read it; say \
                                        `engine: hybrid` in opdev.yaml, or name it in `annotations` there";
 

@@ -11,7 +11,7 @@ use opdev_helm::manifest::Hook;
 use opdev_helm::release::StoredHook;
 use opdev_sources::on_save::OnSave;
 
-/// What is not as it was when the deployed revision was made.
+/// The input that is not as it was when the deployed revision was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The custom resource's values.
@@ -49,7 +49,7 @@ pub(crate) struct Decision {
 }
 
 impl Case<'_> {
-    /// What to do, or nothing where the deployed revision stays.
+    /// The step to take, or nothing where the deployed revision stays.
     pub(crate) fn decide(&self) -> Option<Decision> {
         let deployed = &self.deployed.release;
         let differs = self.next.manifest != deployed.manifest;

@@ -41,9 +41,9 @@ pub struct Engine {
     pub options: ReleaseOptions,
     /// The script beside the chart.
     pub script: Option<Arc<ChartScript>>,
-    /// What is being done to the release.
+    /// The step that the release is in.
     pub doing: Doing,
-    /// What a script waits for, in its words.
+    /// The reason why a script waits, in its words.
     pub waiting: Option<String>,
     /// After what time a script wants the next reconcile at the latest.
     pub requeue: Option<Duration>,
@@ -54,7 +54,7 @@ pub struct Engine {
     pub notices: Vec<(String, Option<String>)>,
     /// The manifests and hooks that were read or rendered.
     pub manifests: Vec<String>,
-    /// What is deployed now.
+    /// The deployed release.
     pub deployed: Option<Deployed>,
     /// True if the chart could be rendered and compared with the cluster.
     pub planned: bool,

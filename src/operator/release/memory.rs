@@ -5,14 +5,14 @@ use super::recorder::Emitted;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What is kept of an object from reconcile to reconcile. Everything in it can be lost without harm.
+/// Memory of an object from reconcile to reconcile. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The spec that the deployed release was made of.
     pub(crate) spec: Option<Value>,
     /// The set of sources that last changed the watch, when the deployed release was made.
     pub(crate) sources: u64,
-    /// What random template functions start from.
+    /// The seed of random template functions.
     pub(crate) seed: Option<[u8; 32]>,
     /// The revision that was deployed at the end of the reconcile before.
     pub(crate) revision: Option<i64>,
@@ -24,9 +24,9 @@ pub struct Memory {
     pub records: Kept,
     pub emitted: Emitted,
     pub said: HashSet<String>,
-    /// What the reconcile before knew to be secret.
+    /// Secret texts that the reconcile before knew.
     pub secrets: Vec<String>,
-    /// What the reconciler of a script keeps beside its releases.
+    /// The memory of a script's reconciler beside its releases.
     pub program: Option<Box<dyn ProgramMemory>>,
 }
 
@@ -41,7 +41,7 @@ pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
 }
 
 impl Memory {
-    /// What the reconcile before knew to be secret.
+    /// Secret texts that the reconcile before knew.
     pub fn secrets(&self) -> &[String] {
         &self.secrets
     }

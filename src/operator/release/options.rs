@@ -9,7 +9,7 @@ use opdev_sources::chart_options::{ActionOptions, Annotations, ChartOptions, Cho
 use serde_json::Value;
 use std::time::Duration;
 
-/// What the helm-operator-plugins library waits for the end of a custom resource.
+/// The time that the helm-operator-plugins library waits for the end of a custom resource.
 const WAIT_FOR_DELETION: Duration = Duration::from_secs(30);
 
 /// How one release is made.

@@ -48,7 +48,7 @@ pub fn words(changes: &[ObjectChange]) -> String {
     format!("read-only: it would {named}{more}")
 }
 
-/// What a reconcile would do.
+/// The effects of a reconcile, had it run.
 #[derive(Default)]
 pub struct Ahead {
     pub foretold: Foretold,
@@ -59,14 +59,14 @@ pub struct Ahead {
 }
 
 impl Engine {
-    /// What bringing the release to what is wished for would do.
+    /// The effects of bringing the release to what is wished for.
     pub async fn ahead(
         &mut self,
         history: &History,
         desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
-        // What differs from render to render is told by real reconciles.
+        // Real reconciles tell of differences from render to render.
         self.memory.compared = Some(self.changed_in);
         match self.base(history)? {
             None => self.install_ahead(desired, ask).await,
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// What the script's hooks would say: one that throws is seen before it serves.
+    /// The words of the script's hooks: one that throws is seen before it serves.
     pub async fn try_hooks(&mut self, history: &History, desired: &DesiredRelease) -> Result<(), Fault> {
         let deployed = history.deployed().map_err(Fault::plain)?;
         let doing = if deployed.is_some() { Doing::Reconcile } else { Doing::Install };

@@ -20,7 +20,7 @@ pub struct Settings {
     pub max_concurrent: usize,
     /// Whose rendering the charts get.
     pub helm_compat: HelmCompat,
-    /// What a saved chart does to the revision that is deployed.
+    /// The effect of a saved chart on the revision that is deployed.
     pub on_save: OnSave,
     /// How long one hook may take.
     pub hook_timeout: Duration,

@@ -12,6 +12,6 @@ pub struct UnfitWrite {
     pub object: ObjectRef,
     /// The set of sources that the program came with.
     pub sources: u64,
-    /// What the API server refused.
+    /// The refusal of the API server.
     pub problem: Diagnostic,
 }

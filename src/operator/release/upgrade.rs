@@ -27,11 +27,11 @@ use std::sync::Arc;
 
 /// After so many reconciles in a row that render something new from the same input, the chart is at fault.
 pub(crate) const SURPLUS_LIMIT: u32 = 3;
-/// What to do about a chart that is never done.
+/// The hint for a chart that is never done.
 const STABLE: &str = "make it once and keep it: take the value from the custom resource, or from the Secret that is there \
                       already with `lookup` and `dryRunOption: server`";
 
-/// What to do about a chart that reads which revision it is.
+/// The hint for a chart that reads which revision it is.
 const NO_FACTS: &str = "an operator renders the release again in every reconcile, as an upgrade: let a value decide, make the \
                         object a hook (`helm.sh/hook: pre-install`), or keep it with `helm.sh/resource-policy: keep`";
 
@@ -218,7 +218,7 @@ impl Engine {
         Ok(kept)
     }
 
-    /// What is not as it was when the deployed revision was made.
+    /// The input that is not as it was when the deployed revision was made.
     fn news(&self, deployed: &Stored, desired: &DesiredRelease) -> News {
         let same_spec = self.memory.spec.as_ref() == Some(&desired.spec);
         let foreign = self.memory.revision.is_some_and(|known| known != deployed.release.version);
@@ -473,7 +473,7 @@ impl Engine {
             }
             let identity = Identity { revision: 1, install: true };
             let candidate = self.render(&desired, identity, Lookups::Live).await?;
-            // What the chart looks up is there once it is installed: the next reconcile compares it.
+            // An object that the chart looks up is there after the install: the next reconcile compares it.
             if !candidate.looked_up || self.reconciler.dry_run_option != "server" {
                 self.compare_renders(&desired, identity, Lookups::Live, &candidate).await?;
             }

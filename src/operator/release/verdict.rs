@@ -13,7 +13,7 @@ use opdev_script::contract::Read;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a worker hands back.
+/// The result that a worker hands back.
 #[derive(Debug)]
 pub struct Report {
     pub outcome: Outcome,
@@ -28,18 +28,18 @@ pub struct Report {
     pub buried: Vec<Arc<Value>>,
     /// The kinds of a program's children.
     pub children: Vec<Gvk>,
-    /// What a program has read.
+    /// The objects that a program has read.
     pub reads: Option<Vec<Read>>,
     pub steps: Vec<Step>,
     pub requeue: Option<Requeue>,
-    /// What a program waits for.
+    /// The reason why a program waits.
     pub waiting: Option<String>,
     /// The outcome for revisions of releases.
     pub releases: Vec<ReleaseChange>,
     pub failure: Option<Failed>,
-    /// What the user should know, with hints.
+    /// Notices for the user, with hints.
     pub notices: Vec<(String, Option<String>)>,
-    /// What a program wrote to its log.
+    /// Lines that a program wrote to its log.
     pub logs: Vec<(Level, String)>,
     pub memory: Memory,
 }
@@ -125,7 +125,7 @@ impl Report {
 pub struct Verdict {
     pub outcome: Outcome,
     pub requeue: Option<Requeue>,
-    /// What it waits for, in the program's words.
+    /// The reason for waiting, in the program's words.
     pub waiting: Option<String>,
 }
 

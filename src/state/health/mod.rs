@@ -24,7 +24,7 @@ pub enum Level {
     Bad,
 }
 
-/// What an object says about itself.
+/// The health of an object as its own fields tell it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Good or bad.
@@ -109,7 +109,7 @@ pub fn of(object: &Value) -> Health {
     going(object, health)
 }
 
-/// What is on its way out says so first.
+/// An object with a deletion timestamp says so first.
 fn going(object: &Value, mut health: Health) -> Health {
     if meta::deletion_timestamp(object).is_some() {
         health.level = Level::Busy;

@@ -23,7 +23,7 @@ fn restarts_always(pod: &Value, name: &str) -> bool {
         .any(|container| text(container, "/name") == name && text(container, "/restartPolicy") == "Always")
 }
 
-/// What an unfinished init container makes of the pod.
+/// The word and detail of a pod whose init containers are not done; `None` if they are.
 fn initializing(pod: &Value) -> Option<(String, Option<String>)> {
     let statuses = list(pod, "/status/initContainerStatuses");
     let total = list(pod, "/spec/initContainers").len().max(statuses.len());
@@ -50,7 +50,7 @@ fn initializing(pod: &Value) -> Option<(String, Option<String>)> {
     None
 }
 
-/// What the containers wait for or died of; the first container has the last word.
+/// Adds why containers wait or ended; the first container has the last word.
 fn containers(pod: &Value, word: &mut String, detail: &mut Option<String>) {
     let mut running = false;
     for status in list(pod, "/status/containerStatuses").iter().rev() {

@@ -19,7 +19,7 @@ fn map(version: &str, small: &str) -> Value {
     map
 }
 
-/// What an API server sends of an object where metadata is asked for; kind and version are put in by who
+/// The object that an API server sends where metadata is asked for; kind and version are put in by who
 /// asks.
 fn metadata(object: &Value) -> Event {
     let only =

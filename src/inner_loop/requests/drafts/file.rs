@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an editor leaves beside a file to recover its text is no larger than this.
+/// The file that an editor leaves to recover its text is no larger than this.
 const LARGEST: u64 = 64 << 20;
 
 /// A file for the editor.

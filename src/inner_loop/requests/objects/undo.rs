@@ -148,7 +148,7 @@ impl Requests {
     }
 }
 
-/// What does not come back with an object that was deleted.
+/// Parts that do not come back with an object that was deleted.
 fn lost(gvk: &Gvk) -> String {
     let own = "It comes back as a new object: its uid, its status and its history are lost.";
     let more = match (gvk.group.as_str(), gvk.kind.as_str()) {

@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) steps: Vec<Undo>,
 }
 
-/// What was done lately.
+/// Recent changes, each with its undo.
 #[derive(Clone, Debug, Default)]
 pub struct UndoList {
     entries: Arc<Mutex<VecDeque<Entry>>>,

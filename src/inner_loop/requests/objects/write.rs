@@ -7,7 +7,7 @@ use opdev_object::meta::{self, ObjectRef};
 use opdev_object::path::Path;
 use serde_json::{Value, json};
 
-/// What is written, and over what.
+/// One write: the new object, and the one it replaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) object: ObjectRef,
@@ -40,7 +40,7 @@ impl Write {
         Write { object: object.clone(), path, body: patch, before: Some(live), how: How::Patch }
     }
 
-    /// What it changes, masked.
+    /// The changed fields, masked.
     pub(crate) fn change(&self, after: Option<&Value>) -> ObjectChange {
         let before = self.before.as_ref().map(shown);
         let after = after.map(shown);
@@ -58,7 +58,7 @@ impl Write {
         ObjectChange { object: self.object.clone(), action, changes, taken_from: Vec::new() }
     }
 
-    /// What undoes it, once it is done.
+    /// The undo of the write, once it is done.
     pub(crate) fn undo(&self, after: &Value) -> Undo {
         let mut object = self.object.clone();
         match (self.how, &self.before) {

@@ -116,7 +116,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// What the program threw, with its place in the project.
+    /// The error that the program threw, with its place in the project.
     fn blame(&self, found: &Diagnostic) -> Fault {
         blamed(&self.typed, &self.parent.reference.gvk, &self.secrets(), found)
     }

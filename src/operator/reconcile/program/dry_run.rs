@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum NotTried {
     NoProgram,
-    /// What the program looks at cannot be read.
+    /// The objects that the program looks at cannot be read.
     Unread(anyhow::Error),
     /// The program had to do something that is not done in a trial run.
     Effect(NotInTrial),
@@ -114,7 +114,7 @@ impl ScriptReconcile {
         format!("read-only: {why}")
     }
 
-    /// What the program would do. The error says why nothing is known.
+    /// The effects of the program, had it run. The error says why nothing is known.
     async fn trial(&mut self, program: &Arc<dyn Program>, ask: Ask) -> Result<ShadowObject, NotTried> {
         let releases = self.observe_releases().await.map_err(NotTried::Unread)?;
         let children = self.children(Source::Cache).await.map_err(NotTried::Unread)?;
@@ -220,7 +220,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// What the writes of a plan and of its patches would do.
+    /// The effects of the writes of a plan and of its patches.
     async fn foretell(&mut self, plan: &Plan, desired: &Desired, ask: Ask) -> Foretold {
         let patches = self.patches_ahead(desired).await;
         let (manager, patch_manager) = (self.manager.clone(), self.patch_manager());
@@ -245,7 +245,7 @@ impl ScriptReconcile {
     }
 }
 
-/// What the API server would refuse, and what helps.
+/// The refusals that the API server would give, and what helps.
 fn refusal(object: &ObjectRef, why: &str) -> Diagnostic {
     let mut found = Diagnostic::error(format!("the API server would refuse {object}: {why}"), None);
     if why.contains(".status.") && why.contains("field not declared in schema") {

@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// How many answers are remembered.
 const KEPT: usize = 8;
 
-/// What a reconcile would write: a hash of everything, and the objects themselves to be shown.
+/// The writes of a reconcile: a hash of everything, and the objects themselves to be shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fingerprint {
     pub(super) hash: u64,
@@ -31,7 +31,7 @@ pub(super) struct Fingerprint {
     pub(super) writes: bool,
     /// True if all that it writes is new.
     pub(super) creates: bool,
-    /// What is wanted, by the name that people read.
+    /// The wanted objects, by the name that people read.
     pub(super) wanted: Vec<(String, Value)>,
 }
 

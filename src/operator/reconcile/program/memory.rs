@@ -7,7 +7,7 @@ use opdev_script::contract::Read;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// What is kept of an object from reconcile to reconcile. Everything in it can be lost without harm.
+/// Memory of an object from reconcile to reconcile. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// A hash of the children that were wanted last.

@@ -141,7 +141,7 @@ impl ScriptReconcile {
         Ok(self.verdict(&desired, leaving))
     }
 
-    /// What releases were asked to say in the status.
+    /// Texts that releases were asked to say in the status.
     fn tell_releases(&mut self, desired: &mut Desired) {
         for (condition, release) in std::mem::take(&mut self.done.told_releases) {
             desired.conditions.push(condition);
@@ -249,7 +249,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// What must not show in anything that is told about this reconcile.
+    /// Texts that must not show in anything that is told about this reconcile.
     fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
         found.extend(self.done.secrets.iter().cloned());
@@ -278,7 +278,7 @@ impl ScriptReconcile {
         let secrets = self.secrets();
         let mut reads = std::mem::take(&mut self.done.reads);
         if failed {
-            // What it would have read after the place where it failed is still of interest.
+            // Reads after the place where it failed are still of interest.
             reads.append(&mut self.own.reads);
         }
         reads.sort();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Where children are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// What the streams have shown, own writes included.
+    /// The objects that the streams have shown, own writes included.
     Cache,
     /// The API server.
     Live,

@@ -34,7 +34,7 @@ impl ScriptReconcile {
             if patched.contains_key(&key) {
                 return Err(Fault::plain(anyhow!("the patches name {key} twice; put the fields into one")));
             }
-            // What was made once is left as it is when it is no longer listed.
+            // An object that was made once is left as it is when it is no longer listed.
             if patch.create {
                 continue;
             }

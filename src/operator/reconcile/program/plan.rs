@@ -30,7 +30,7 @@ pub(super) struct Write {
     pub(super) hash: u64,
 }
 
-/// What leads from the children that are to the ones there should be.
+/// The writes that lead from the children that are to the ones there should be.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) write: Vec<Write>,

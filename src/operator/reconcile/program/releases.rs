@@ -61,7 +61,7 @@ impl ScriptReconcile {
         Ok(histories)
     }
 
-    /// What a program sees of its releases.
+    /// The releases as a program sees them.
     pub(super) async fn observe_releases(&mut self) -> anyhow::Result<Vec<ReleaseState>> {
         let mut states = Vec::new();
         for history in self.histories().await? {
@@ -283,7 +283,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// What a release's engine did is part of this reconcile.
+    /// Adds the work of a release's engine to this reconcile.
     fn take_over(&mut self, key: (String, String), engine: Engine) {
         self.clock = engine.clock;
         self.done.effects.changes.extend(engine.effects.changes);

@@ -45,7 +45,7 @@ pub(super) struct ScriptReconcile {
     pub(super) done: Done,
 }
 
-/// What a reconcile has seen and done.
+/// The reads and writes of a reconcile so far.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) effects: Effects,

@@ -4,7 +4,7 @@ use opdev_helm::chart::Chart;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What the release should be made of.
+/// The wanted release: chart, values and place.
 pub struct DesiredRelease {
     pub chart: Arc<Chart>,
     pub spec: Value,

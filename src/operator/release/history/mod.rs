@@ -37,7 +37,7 @@ struct Entry {
     revision: i64,
     status: String,
     secret: Value,
-    /// What is in the record, once somebody has asked: it is compressed, and a reconcile asks several times.
+    /// The record's content, once somebody has asked: it is compressed, and a reconcile asks several times.
     read: OnceLock<Stored>,
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// How often an object is replaced while others write it.
 const REPLACEMENTS: u32 = 5;
 
-/// What a reconcile did to other objects.
+/// Effects of a reconcile on other objects.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// In the order in which it was done.
@@ -56,7 +56,7 @@ pub struct Mode {
 /// One object and its live state.
 struct Planned {
     wanted: Wanted,
-    /// What the manifest before said of it.
+    /// The object in the manifest before.
     old: Option<Value>,
     live: Option<Value>,
 }
@@ -123,7 +123,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What the writes would do.
+    /// The effects of the writes, had they been made.
     pub(crate) async fn foretell(&self, api: &Api, mode: Mode, ask: Ask) -> Foretold {
         let intents: Vec<Intent<'_>> = self
             .write
@@ -137,7 +137,7 @@ impl Plan {
             })
             .collect();
         let mut found = foretell(api, &intents, ask).await;
-        // What is on its way out already is not deleted by this reconcile.
+        // An object that is on its way out already is not deleted by this reconcile.
         let leaves = |planned: &&Planned| {
             planned.live.as_ref().is_some_and(|live| meta::deletion_timestamp(live).is_none())
         };

@@ -4,7 +4,7 @@ use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
 use std::fmt;
 
-/// What failed at one object, in Helm's words. It is an error itself, or the context of one.
+/// A failure at one object, in Helm's words. It is an error itself, or the context of one.
 #[derive(Debug)]
 pub(crate) struct AtObject {
     words: String,

@@ -27,25 +27,25 @@ pub enum Ask {
 /// One write that may be made.
 pub struct Intent<'a> {
     pub wanted: &'a Wanted,
-    /// What the manifest before said of it, where it is an object of a chart.
+    /// The object in the manifest before, where it is an object of a chart.
     pub old: Option<&'a Value>,
     pub live: Option<&'a Value>,
     pub manager: &'a str,
     pub mode: Mode,
 }
 
-/// What writes would do.
+/// The effects of writes, had they been made.
 #[derive(Debug, Default)]
 pub struct Foretold {
     /// In the order of the writes; those that change nothing are left out.
     pub changes: Vec<ObjectChange>,
-    /// What the API server would refuse, in its words.
+    /// Objects that the API server would refuse, in its words.
     pub refused: Vec<(ObjectRef, String)>,
-    /// What it could not be asked about, and why.
+    /// Objects that it could not be asked about, and why.
     pub unsure: Vec<String>,
 }
 
-/// What one dry run has said.
+/// The result of one dry run.
 pub enum Answer {
     /// The object after the write.
     After(Value),
@@ -55,7 +55,7 @@ pub enum Answer {
     Unknown(String),
 }
 
-/// What these writes would do.
+/// The effects of these writes, had they been made.
 pub async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
     let mut calls = Vec::with_capacity(intents.len());
     for intent in intents {
@@ -133,7 +133,7 @@ fn answer(applied: Result<Value, ApiError>) -> Answer {
     }
 }
 
-/// What the write of a status would do. `object` is applied to the `subresource`.
+/// The effect of the write of a status. `object` is applied to the `subresource`.
 pub async fn foretell_status(
     api: &Api,
     at: &At<'_>,
@@ -192,7 +192,7 @@ fn judge(error: &ApiError) -> Answer {
             Answer::Unknown(text)
         }
         ApiError::Refused { code: 400 | 403 | 404 | 409 | 413 | 415 | 422, .. } => Answer::Refused(text),
-        // What an apply has merged does not fit its kind: the API server answers with 500, and will again.
+        // A merged object that does not fit its kind: the API server answers with 500, and will again.
         ApiError::Refused { message, .. } if is_untyped(message) => Answer::Refused(text),
         ApiError::Refused { .. }
         | ApiError::Unreachable(_)
@@ -202,7 +202,7 @@ fn judge(error: &ApiError) -> Answer {
     }
 }
 
-/// What the write would make of the object, as far as that can be told without the API server.
+/// The object after the write, as far as that can be told without the API server.
 fn computed(intent: &Intent<'_>) -> Value {
     let mut after = intent.live.cloned().unwrap_or(Value::Null);
     overlay(&mut after, &intent.wanted.object);

@@ -50,7 +50,7 @@ impl Wanted {
         Wanted { object, written: None, resource }
     }
 
-    /// What is sent to the API server: nothing is corrected on the way.
+    /// The object as it is sent to the API server: nothing is corrected on the way.
     pub(crate) fn sent(&self) -> &Value {
         self.written.as_deref().unwrap_or(&self.object)
     }
@@ -64,7 +64,7 @@ impl Wanted {
         }
     }
 
-    /// What it is, whatever the version.
+    /// The object's key, whatever its version.
     pub fn key(&self) -> ObjectKey {
         self.reference().key()
     }

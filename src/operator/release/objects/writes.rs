@@ -35,7 +35,7 @@ pub fn bare(object: &Value) -> Value {
     copy
 }
 
-/// What a write changed, masked; nothing where it changed nothing that people look at.
+/// The fields that a write changed, masked; nothing where it changed nothing that people look at.
 pub fn updated(
     object: meta::ObjectRef,
     before: &Value,

@@ -10,7 +10,7 @@ const MOST_BYTES: usize = 32 << 20;
 /// How many releases are kept.
 const MOST_RELEASES: usize = 256;
 
-/// What all renders share, and memories by release, the one used last at the end.
+/// Memory that all renders share, and memories by release, the one used last at the end.
 #[derive(Default)]
 pub struct Renders {
     /// Templates parsed before, for all charts.

@@ -38,7 +38,7 @@ pub(crate) struct Identity {
     pub(crate) install: bool,
 }
 
-/// What `lookup` sees.
+/// The objects that `lookup` sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookups {
     /// The cluster.
@@ -176,12 +176,12 @@ impl Engine {
     }
 }
 
-/// What the first render of a release starts from, where a number decides it: no two releases draw the same.
+/// The seed of a release's first render, where a number decides it: no two releases draw the same.
 fn first_seed(number: u64, namespace: &str, name: &str) -> [u8; 32] {
     Sha256::digest(format!("{number}/{namespace}/{name}")).into()
 }
 
-/// What a render starts from.
+/// The state that a render starts from.
 struct Start {
     seed: [u8; 32],
     /// The clock is a minute ahead.

@@ -7,7 +7,7 @@ use opdev_object::meta::Gvk;
 use opdev_sources::{TypeReconciler, chart_problems};
 use opdev_types::diagnostic::Diagnostic;
 
-/// What a script threw, with its place in the project.
+/// An error that a script threw, with its place in the project.
 pub fn blamed(typed: &TypeReconciler, gvk: &Gvk, secrets: &[String], found: &Diagnostic) -> Fault {
     let mut diagnostic = chart_problems::program(&typed.files, found);
     diagnostic.kind = Some(gvk.clone());

@@ -19,7 +19,7 @@ use opdev_sources::chart_options::OnHookError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a reconcile does to its release, as scripts are told.
+/// The work of a reconcile on its release, as scripts are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doing {
     Install,
@@ -181,7 +181,7 @@ impl Engine {
             let event = json!({"type": kind, "reason": reason, "message": message});
             match script.ask(ChartFunction::OnEvent, vec![Some(event), None]).await {
                 Ok(answer) => {
-                    // What onEvent records itself would never end.
+                    // An event that onEvent records itself would never end.
                     script.take_events();
                     match &answer.value {
                         Value::Bool(false) => return,

@@ -78,7 +78,7 @@ impl From<ReadError> for HostError {
 /// A trial run does nothing that can have an effect.
 #[derive(Clone, Debug)]
 pub struct NotInTrial {
-    /// What was to be done, such as `exec helm`.
+    /// The call that was to be made, such as `exec helm`.
     what: String,
 }
 
@@ -105,7 +105,7 @@ pub struct Outside {
     heard: Mutex<Heard>,
 }
 
-/// What a call has led to.
+/// The result of a call.
 #[derive(Default)]
 pub struct Heard {
     pub reads: BTreeSet<Read>,

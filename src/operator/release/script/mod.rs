@@ -42,7 +42,7 @@ pub struct ChartScript {
     told: Mutex<Told>,
 }
 
-/// What the calls of a reconcile have led to.
+/// The results of a reconcile's calls.
 #[derive(Default)]
 pub struct Told {
     pub reads: Vec<Read>,
@@ -104,7 +104,7 @@ impl ChartScript {
         self.lock().logs.push((level, line));
     }
 
-    /// What the calls have led to; later calls begin anew.
+    /// Takes the results of the calls; later calls begin anew.
     pub fn take_told(&self) -> Told {
         std::mem::take(&mut *self.lock())
     }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// What helps where the project's files allow something that is not done.
+/// The hint where the project's files allow something that is not done.
 const NOT_TRUSTED: &str = "opdev.yaml allows it, but you have not allowed this project to; press R to be asked again, or \
                            run `opdev trust` and save a file";
 
