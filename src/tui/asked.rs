@@ -6,7 +6,7 @@ use opdev_object::meta::ObjectRef;
 use opdev_state::Seen;
 use std::sync::Arc;
 
-/// What was asked for because it is in sight.
+/// Requests that were sent because something is in sight.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// Containers whose logs are followed.
@@ -24,7 +24,7 @@ pub(super) struct Asked {
     pub(super) files: bool,
 }
 
-/// What values were asked for: an object as it was seen, under a set of sources.
+/// The object and the set of sources that values were asked for.
 #[derive(Clone, Debug)]
 pub(super) struct ValuesOf {
     pub(super) seen: Arc<Seen>,
@@ -37,10 +37,10 @@ impl PartialEq for ValuesOf {
     }
 }
 
-/// What the user was asked already.
+/// Questions that the user was asked already.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// What the project wants.
+    /// The permissions that the project wants.
     pub(super) trust: Option<Arc<TrustAsked>>,
     /// Held changes.
     pub(super) held: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct Questions {
     pub(super) reviewed: Vec<(DraftId, Timestamp)>,
 }
 
-/// What keys have asked for.
+/// Requests of keys.
 #[derive(Debug)]
 pub(super) struct Requests {
     pub(super) last: Option<Request>,

@@ -4,7 +4,7 @@ use opdev_event::{ProgramRun, Request, RequestId};
 use opdev_panes::keys::chord::Key;
 use std::path::PathBuf;
 
-/// What the mouse did.
+/// An action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mouse {
     /// A click at a column and a row.
@@ -22,7 +22,7 @@ pub enum Mouse {
     },
 }
 
-/// What comes from the terminal.
+/// Input of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A key.
@@ -33,7 +33,7 @@ pub enum Input {
     Mouse(Mouse),
 }
 
-/// What is to be done outside the view.
+/// An action outside the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Ask the inner loop.

@@ -9,7 +9,7 @@ use opdev_panes::pane::Pane;
 use opdev_state::State;
 
 impl ViewState {
-    /// What the open tab sees.
+    /// The input of the open tab.
     pub(super) fn page<'a>(&'a self, state: &'a State, cells: usize) -> Page<'a> {
         Page {
             state,

@@ -5,7 +5,7 @@ use opdev_panes::lists::pane_rows::PanePart;
 use opdev_panes::pane::Pane;
 
 impl ViewState {
-    /// What a pane shows. A table stands in the place of the custom resources.
+    /// The content of a pane. A table stands in the place of the custom resources.
     pub(super) fn part(&self, pane: Pane) -> &dyn PanePart {
         match (pane, &self.browse) {
             (Pane::Resources, Some(table)) => table,

@@ -161,7 +161,7 @@ impl ViewState {
         self.browse.as_ref()?.selected(state)
     }
 
-    /// What a row of the open table tells of an object.
+    /// The columns of the open table for an object.
     pub(super) fn of_table_row(&self, key: &ObjectKey) -> Option<Arc<Seen>> {
         let table = self.browse.as_ref()?.made_of_rows()?;
         row_of(table, key).map(|row| Arc::new(Seen::of_row(row)))

@@ -21,7 +21,7 @@ pub(super) struct Canvas<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What a layer needs from the cluster for as long as it is open.
+/// The request of a layer for as long as it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// The kinds that the API server lists.
@@ -43,7 +43,7 @@ pub(super) trait Layer: Any + Debug {
     /// Pasted text, without control characters. Where it means nothing it is dropped.
     fn paste(&mut self, _text: &str, _view: &mut ViewState) {}
 
-    /// What stands in the place of the footer meanwhile.
+    /// The text in the place of the footer meanwhile.
     fn footer(&self, _view: &ViewState) -> Option<Row> {
         None
     }
@@ -63,7 +63,7 @@ pub(super) trait Layer: Any + Debug {
         true
     }
 
-    /// What it needs from the cluster.
+    /// The request to the cluster.
     fn need(&self) -> Option<Need> {
         None
     }

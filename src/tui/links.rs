@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ratatui::buffer::{Buffer, Cell};
 use std::path::Path;
 
-/// What stays as it is in the path of a link.
+/// The bytes that stay as they are in the path of a link.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The end of a link.
@@ -37,7 +37,7 @@ pub(super) fn are_known(var: impl Fn(&str) -> Option<String>) -> bool {
 /// Cells of a frame that lead to a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Link {
-    /// What begins it.
+    /// The sequence that begins it.
     pub(super) begin: String,
     /// The cells, each with its column and row.
     pub(super) cells: Vec<(u16, u16, Cell)>,

@@ -54,7 +54,7 @@ const LONGEST_GAP: Duration = Duration::from_millis(200);
 /// How long the screen waits for the rest of opdev to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the terminal needs.
+/// Everything that the terminal needs.
 pub struct TuiInput {
     /// The state, whenever it has changed. The screen closes when the sender is gone.
     pub snapshots: watch::Receiver<Arc<State>>,
@@ -132,7 +132,7 @@ impl Signals {
     }
 }
 
-/// What the loop carries.
+/// The state of the loop.
 struct Loop {
     view: ViewState,
     state: Arc<State>,
@@ -383,7 +383,7 @@ impl Loop {
             Taken::Part => Some(Vec::new()),
             Taken::Light(light) => {
                 let theme = Theme::told(|name| std::env::var(name).ok(), light);
-                // What the settings or the user chose stays.
+                // A choice of the settings or the user stays.
                 if self.view.look.theme == self.view.look.following.terminal {
                     self.view.look.theme = theme;
                 }
@@ -441,7 +441,7 @@ impl Loop {
     }
 
     fn ask(&mut self, id: RequestId, request: Request) {
-        // What is done to custom resources takes its time.
+        // An action on custom resources takes its time.
         let on_exit = self.state.started.as_ref().filter(|started| !started.cluster.embedded);
         let on_exit = on_exit.and_then(|started| started.on_exit).unwrap_or_default();
         let quits =
@@ -517,7 +517,7 @@ impl Loop {
             },
         };
         self.guard.take_back()?;
-        // What was typed to the editor must not press a button here.
+        // Keys typed to the editor must not press a button here.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         self.repaint()?;
         Ok(Some(problem))

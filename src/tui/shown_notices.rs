@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use opdev_event::Diagnostic;
 
-/// What is said.
+/// The notices on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// What to say next to the footer until the next key.
+    /// The text next to the footer until the next key.
     pub(super) message: Option<String>,
     /// A panic somewhere else in the process.
     pub(super) panicked: Option<String>,

@@ -19,13 +19,13 @@ const STAY: Duration = Duration::from_secs(6);
 pub(super) struct Toast {
     /// Good, bad or neither.
     pub(super) role: Role,
-    /// What to say; more than one line needs a box.
+    /// The text; more than one line needs a box.
     pub(super) lines: Vec<String>,
     /// How long it is still to be seen; `None` until it is dismissed.
     pub(super) left: Option<Duration>,
 }
 
-/// What to say now.
+/// The message of the moment.
 pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<Toast> {
     if let Some(panic) = &view.told.panicked {
         let lines = vec![
@@ -35,7 +35,7 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
         return Some(Toast { role: Role::Bad, lines, left: None });
     }
     if let Some(message) = &view.told.message {
-        // What a key did says so itself; what it could not do is a warning.
+        // A key that did something says so itself; one that could not is a warning.
         let done = message.starts_with("✓ ");
         let (role, text) = match done {
             true => (Role::Good, message.clone()),

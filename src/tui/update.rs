@@ -103,7 +103,7 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
     action.perform(view, state)
 }
 
-/// What keys mean among the user's own commands.
+/// The meaning of keys among the user's own commands.
 enum Own {
     /// The command at this place.
     Start(usize),
@@ -131,7 +131,7 @@ fn start_own(view: &mut ViewState, at: usize, state: &State) -> Vec<Command> {
     Vec::new()
 }
 
-/// What a dialog's answer leads to.
+/// The result of a dialog's answer.
 fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: Answer) -> Vec<Command> {
     match answer {
         Answer::Stay => {

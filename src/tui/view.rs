@@ -24,7 +24,7 @@ use opdev_state::{Seen, State};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the terminal itself knows.
+/// The facts about the terminal itself.
 #[derive(Default)]
 pub struct ViewState {
     /// The pane that keys go to.
@@ -53,7 +53,7 @@ pub struct ViewState {
     /// The object that these were made for last.
     pub(super) made_for: Option<Option<ObjectKey>>,
     pub(super) marks: Marks,
-    /// What lies over the panes, the topmost last.
+    /// The layers over the panes, the topmost last.
     pub(super) layers: Vec<Box<dyn Layer>>,
     pub(super) finder: Finder,
     pub(super) told: Told,

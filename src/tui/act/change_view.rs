@@ -101,7 +101,7 @@ pub(crate) fn next_container(view: &mut ViewState, state: &State) {
     (view.detail.scroll, view.detail.stick) = (0, true);
 }
 
-/// What to ask for so that the logs are followed that are in sight, where that has changed.
+/// The request that follows the logs in sight, where they have changed.
 pub(crate) fn follow(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let in_sight = view.detail.tab == Tab::PODS && view.sees_detail();
     let wanted = if in_sight && !view.leaving && !pods::simulated(state) {
@@ -136,7 +136,7 @@ pub(crate) fn look(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     Some(ViewRequest::Look { object: wanted })
 }
 
-/// What to ask for so that the values in sight are those of now, where that has changed.
+/// The request for the values in sight as they are now, where that has changed.
 pub(crate) fn follow_values(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let wanted = view.root(state).filter(|seen| {
         view.detail.tab == Tab::VALUES

@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 const TURN: usize = 3;
 
 impl Mouse {
-    /// What an event of the terminal means here.
+    /// The meaning of an event of the terminal.
     pub fn of(event: MouseEvent) -> Option<Mouse> {
         let at = (event.column, event.row);
         match event.kind {
@@ -134,7 +134,7 @@ fn in_dialog(
     press(view, keys.into_iter().map(Key::plain).collect())
 }
 
-/// What stands at a place of one row, as last drawn.
+/// The target at a place of one row, as last drawn.
 fn at<T: Clone>(spots: &[Spot<T>], x: u16, y: u16) -> Option<T> {
     let hit = |spot: &&Spot<T>| spot.y == y && (spot.from..spot.to).contains(&x);
     spots.iter().find(hit).map(|spot| spot.what.clone())

@@ -29,7 +29,7 @@ pub(crate) fn open(view: &ViewState, state: &State) -> Vec<Command> {
     place(view, state).map(|place| command(&place, state)).into_iter().collect()
 }
 
-/// What opens a place in a file of the project.
+/// The program that opens a place in a file of the project.
 pub(crate) fn command(place: &Place, state: &State) -> Command {
     let root = state.started.as_ref().map(|started| started.root.as_str()).unwrap_or_default();
     Command::OpenFile { path: Path::new(root).join(&place.file), line: place.line, column: place.column }

@@ -16,7 +16,7 @@ use opdev_state::{Seen, State};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What starting a program leads to.
+/// The result of starting a program.
 pub(crate) enum Start {
     /// It starts.
     Ask(Request),
@@ -173,7 +173,7 @@ fn open_quote(text: &str) -> Option<char> {
     open
 }
 
-/// What makes kubectl and the like use the cluster that opdev uses.
+/// The variables that make kubectl and the like use the cluster that opdev uses.
 fn environment(state: &State) -> Vec<(String, String)> {
     state.started.as_ref().map(|started| started.environment.clone()).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use crate::layer::Layer;
 use opdev_event::Request;
 use opdev_panes::keys::action::Do;
 
-/// What a key in a dialog leads to.
+/// The result of a key in a dialog.
 pub(crate) enum Answer {
     /// The dialog closes, and the key is for what is below.
     Pass,

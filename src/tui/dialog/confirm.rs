@@ -14,13 +14,13 @@ use opdev_state::State;
 /// A question.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
-    /// What is to be done, such as `Reconcile 3 objects`.
+    /// The action, such as `Reconcile 3 objects`.
     pub title: String,
     /// The objects.
     pub objects: Vec<ObjectRef>,
     /// The word of the answer that does it.
     pub word: &'static str,
-    /// What is asked for then.
+    /// The request that follows a yes.
     pub request: Request,
     /// True if it destroys nothing: enter says yes, too.
     pub harmless: bool,

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Longer texts do not get through to the clipboards of terminals.
 const MOST_LINES: usize = 50_000;
 
-/// What one can copy: key, what, the text.
+/// Texts that one can copy: key, name, text.
 fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> {
     let mut all = Vec::new();
     if let Some(seen) = view.subject(state) {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) struct Delete {
     /// The objects, with their uids.
     pub objects: Vec<ObjectRef>,
-    /// What belongs to them: kind and how many.
+    /// Objects that belong to them: kind and how many.
     pub owned: Vec<(String, usize)>,
     /// The finalizers that have to go first.
     pub finalizers: Vec<String>,
@@ -73,7 +73,7 @@ impl Delete {
         }
     }
 
-    /// What is asked for once the dialog is confirmed.
+    /// The request once the dialog is confirmed.
     fn task(&self) -> Task {
         let grace = self.grace.parse().ok();
         let propagation = self.propagation;
@@ -212,7 +212,7 @@ fn propagation(of: Propagation) -> Row {
     choice
 }
 
-/// What a finalizer is there for, as far as its name tells.
+/// The purpose of a finalizer, as far as its name tells.
 fn meaning(finalizer: &str) -> &'static str {
     match finalizer {
         "helm.sdk.operatorframework.io/uninstall-release" | "uninstall-helm-release" => {

@@ -22,7 +22,7 @@ use ratatui::layout::Rect;
 pub(crate) struct Help {
     /// The first visible line.
     scroll: usize,
-    /// What is searched for in it.
+    /// The searched text.
     typed: Option<String>,
     /// True if all keys are shown, rather than those that matter here.
     all: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Help {
 /// A page takes so much of the body.
 const PAGE: (u16, u16) = (70, 20);
 
-/// What stands below the keys of the focused pane, and beside them.
+/// The rows below the keys of the focused pane, and beside them.
 const LEFT: [(&str, &[Do]); 2] =
     [("TRY", &[Do::Pause, Do::Step, Do::Check, Do::Disturb, Do::Fail]), ("ANSWER", &[Do::Held, Do::Unlock])];
 const RIGHT: [(&str, &[Do]); 3] = [
@@ -129,7 +129,7 @@ fn has_page(body: Rect) -> bool {
     body.width >= PAGE.0 && body.height >= PAGE.1
 }
 
-/// What the focused pane needs most, in two columns.
+/// The keys that the focused pane needs most, in two columns.
 fn page(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let size = cells / 2;
     let always = [Do::Seek(Seek::Palette), Do::Help];

@@ -27,7 +27,7 @@ const WAYS: [(OnExit, &str, &str); 3] = [
     ),
 ];
 
-/// What leaving asks for.
+/// The question of leaving.
 fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
     let request = match to {
         Some(to) => SessionRequest::Switch { to: to.clone(), how },

@@ -31,7 +31,7 @@ fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String, String)> {
 /// The dialog.
 #[derive(Debug, Default)]
 pub(crate) struct New {
-    /// What was typed to narrow the list.
+    /// The typed text that narrows the list.
     typed: String,
     /// The chosen row.
     index: usize,

@@ -14,7 +14,7 @@ use opdev_panes::text::{Row, cut_words, wrap};
 use opdev_panes::theme::Role;
 use opdev_state::State;
 
-/// What the list keeps of each kind.
+/// The kept notices of each kind.
 const MOST: usize = 100;
 
 /// One notice.
@@ -23,7 +23,7 @@ struct Entry {
     sign: &'static str,
     role: Role,
     text: String,
-    /// What helps, and the rest of what is known.
+    /// The hint, and the rest of what is known.
     more: Vec<String>,
     /// The place in a file that it is about.
     file: Option<String>,
@@ -115,7 +115,7 @@ fn told(entry: &Entry, cells: usize) -> Vec<String> {
     all.flat_map(|text| wrap(text, cells.saturating_sub(2))).collect()
 }
 
-/// What is still true, and what was told and done since the start, newest first.
+/// Notices that are still true, then those told since the start, newest first.
 fn entries(state: &State) -> (Vec<Entry>, Vec<Entry>) {
     let mut true_still: Vec<Entry> = Vec::new();
     for problem in state.problems() {

@@ -25,7 +25,7 @@ pub(crate) struct ReviewDialog {
     pub scroll: usize,
 }
 
-/// What a draft would change, while it waits for an answer.
+/// The changes of a draft that waits for an answer.
 pub(crate) fn review_of(state: &State, id: DraftId) -> Option<(&Arc<Draft>, &Review)> {
     let draft = state.drafts.get(id)?;
     match &draft.stage {
@@ -57,7 +57,7 @@ impl Layer for ReviewDialog {
             (KeyCode::Enter, _) if review.problem.is_some() && review.editable => {
                 return Answer::Ask(DraftTask::Reopen { draft }.into());
             }
-            // What deletes takes its letter.
+            // A deletion takes its letter.
             (KeyCode::Enter, _) if review.problem.is_none() && !deletes(review) => {
                 return Answer::Ask(DraftTask::Write { draft }.into());
             }

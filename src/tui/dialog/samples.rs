@@ -15,7 +15,7 @@ use opdev_state::State;
 /// The dialog.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// What was typed to narrow the list.
+    /// The typed text that narrows the list.
     pub(crate) typed: String,
     /// The chosen row.
     index: usize,

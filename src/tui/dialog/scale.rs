@@ -21,7 +21,7 @@ pub(crate) struct Scale {
     pub objects: Vec<ObjectRef>,
     /// How many the first one asks for now.
     pub from: Option<i64>,
-    /// What stands in the field.
+    /// The text of the field.
     pub typed: String,
     /// True if the field still holds what it was opened with: typing replaces it.
     pub fresh: bool,
@@ -39,7 +39,7 @@ impl Scale {
         Scale { objects, from, typed, fresh: true, owner }
     }
 
-    /// What is asked for once the number is known.
+    /// The request once the number is known.
     pub(crate) fn task(&self, replicas: i32) -> Task {
         let one = |object: &ObjectRef| Task::from(ObjectTask::Scale { object: object.clone(), replicas });
         match self.objects.as_slice() {

@@ -14,7 +14,7 @@ use opdev_state::State;
 /// The line.
 #[derive(Debug)]
 pub(crate) struct SearchLine {
-    /// What was searched for before.
+    /// The search before.
     before: String,
 }
 

@@ -16,7 +16,7 @@ use opdev_state::State;
 /// The dialog about what a project wants.
 #[derive(Clone, Debug)]
 pub(crate) struct TrustDialog {
-    /// What is asked about.
+    /// The permissions in question.
     pub permissions: Vec<Permission>,
     /// The first visible line of the list.
     pub scroll: usize,

@@ -21,15 +21,15 @@ struct BottomBlock {
     rows: Vec<Row>,
 }
 
-/// What stands at the lower edge.
+/// The content of the lower edge.
 pub(crate) struct Bottom {
     parts: Vec<BottomBlock>,
-    /// What stands in the lowest border.
+    /// The text of the lowest border.
     note: Option<Toast>,
 }
 
 impl Bottom {
-    /// What is to be said now.
+    /// The message of the moment.
     pub(super) fn of(state: &State, view: &mut ViewState, toast: Option<Toast>, body: Rect) -> Self {
         let cells = (body.width as usize).saturating_sub(4);
         let mut parts = Vec::new();
@@ -116,7 +116,7 @@ fn message(toast: &Toast, cells: usize, room: usize) -> BottomBlock {
     BottomBlock { title: Row::default(), keys, rows }
 }
 
-/// What is wrong with the files, until it is fixed.
+/// Errors in the files, until they are fixed.
 fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<BottomBlock> {
     let problems = state.problems();
     let first = problems.first().filter(|_| view.told.hidden.as_ref() != Some(&problems))?;

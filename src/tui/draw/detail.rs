@@ -42,7 +42,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     }
 }
 
-/// What stands in the lower border: the search, what is held back, which lines are seen.
+/// The text of the lower border: the search, what is held back, which lines are seen.
 fn below(state: &State, view: &mut ViewState, height: usize, last: usize) -> Row {
     let mut row = Row::default();
     if !view.detail.search.text.is_empty() {

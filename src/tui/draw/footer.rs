@@ -61,7 +61,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     line(buffer, view, area, &left);
 }
 
-/// What is under way: each part in its own role, the one that is needed least last.
+/// Work under way: each part in its own role, the one that is needed least last.
 fn under_way(state: &State, view: &ViewState) -> Row {
     let queue = &state.queue;
     let mut parts: Vec<(Role, String)> = Vec::new();

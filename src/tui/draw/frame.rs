@@ -35,7 +35,7 @@ fn shared(buffer: &mut Buffer, view: &ViewState, area: Rect, role: Role) {
     Block::bordered().merge_borders(MergeStrategy::Exact).border_style(style).render(area, buffer);
 }
 
-/// What is inside the border of a pane.
+/// The area inside the border of a pane.
 pub(super) fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x + 1,
@@ -66,7 +66,7 @@ pub(super) fn title(which: Pane, state: &State, view: &mut ViewState, buffer: &m
     let cells = (area.width as usize).saturating_sub(4);
     let together = beside(which, view);
     let mut row = Row::new(own, if focused { "▸" } else { " " });
-    // What narrows a list is never cut away by what the list is about.
+    // The filter of a list is never cut away by its subject.
     let mut tail = Row::default();
     for part in narrowed(which, view) {
         tail = tail.and(Role::Changed, format!("{part} "));
@@ -147,7 +147,7 @@ fn named(which: Pane, state: &State, view: &ViewState, room: usize, bracketed: b
     if bracketed { format!("[{text}]") } else { format!("{text} ") }
 }
 
-/// What narrows the list of custom resources beside its filter.
+/// The limits of the list of custom resources beside its filter.
 fn narrowed(which: Pane, view: &ViewState) -> Vec<String> {
     if which != Pane::Resources {
         return Vec::new();
@@ -168,7 +168,7 @@ fn protection(state: &State) -> Role {
     }
 }
 
-/// What a pane is about.
+/// The subject of a pane.
 fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
     let name = |object: Option<&std::sync::Arc<opdev_state::Seen>>| object.map(|seen| seen.key.name.clone());
     match which {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// A part of the left side.
 struct HeaderPart {
-    /// What stands between it and the part before.
+    /// The separator from the part before.
     join: &'static str,
     role: Role,
     text: String,
@@ -54,7 +54,7 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
     let badge = finding_sign::badge(state);
     let cells = cells.saturating_sub(width(&badge.text()));
     let mut save = newest_save(state, view, now);
-    // What went well says so in a quiet voice while something waits or is broken.
+    // A success says so in a quiet voice while something waits or is broken.
     let calm =
         state.problems().is_empty() && state.impact.held.is_empty() && state.impact.discarded.is_empty();
     if save.role == Role::Good && !calm {
@@ -187,7 +187,7 @@ fn faults(state: &State) -> Option<String> {
     Some(if is_pause(rule) { format!("paused{more}") } else { format!("fault: {rule}{more}") })
 }
 
-/// What is under way, paused and marked, where there is any.
+/// Parts for work under way, pauses and marks, where there are any.
 fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     let running = state.copies.iter().filter(|copy| copy.replicas > 0).count();
     let frozen = state.copies.iter().filter(|copy| copy.frozen.is_some()).count();
@@ -304,7 +304,7 @@ fn live(state: &State) -> Save {
     }
 }
 
-/// What opdev waits for, where the API server does not answer.
+/// The call that opdev waits for, where the API server does not answer.
 fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     let told = state.connection.as_ref()?;
     let trouble = told.trouble.as_ref()?;

@@ -192,7 +192,7 @@ fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: 
         let age = slots.iter().position(|slot| slot.name == "Age").filter(|_| slots.len() > 3);
         slots.remove(age.unwrap_or(slots.len() - 1));
     }
-    // What is left over belongs to the last column: messages are long.
+    // The rest of the width belongs to the last column: messages are long.
     let room = cells.saturating_sub(needs(&slots));
     if let Some(last) = slots.last_mut().filter(|last| last.size >= WIDEST) {
         last.size += room;

@@ -66,7 +66,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     line(buffer, view, Rect { height: 1, ..area }, &top);
     let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
     let toast = toast(view, state, now);
-    // What comes and goes takes rows from the bottom edge: what one reads stays on its line.
+    // Boxes that come and go take rows from the bottom edge: the text one reads stays on its line.
     let bottom = bottom::Bottom::of(state, view, toast, body);
     panes::draw(state, view, buffer, body, bottom.from(body), now);
     bottom.draw(view, buffer, body);

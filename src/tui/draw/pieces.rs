@@ -52,7 +52,7 @@ pub(super) fn tabs(view: &ViewState, cells: usize, own: Role) -> Vec<(Role, Stri
     }
     let open = TABS.iter().position(|part| part.tab() == view.detail.tab).unwrap_or(0);
     let (mut from, mut to) = (open, open + 1);
-    // What is left out is counted on its side: `+4`.
+    // Hidden pieces are counted on their side: `+4`.
     let room = cells.saturating_sub(if open == 0 { 4 } else { 7 });
     let mut used = sizes[open];
     // Neighbours in turn, the next ones first.

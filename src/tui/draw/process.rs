@@ -66,7 +66,7 @@ fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) 
             told(Role::Busy, format!("◐ operator ({place}) waits for {why}"), format!("◐ waits for {why}"))
         }
         ProcessState::Running { files, .. } if files.is_empty() => {
-            // What was saved since belongs to charts and types.
+            // Files saved since belong to charts and types.
             let saved = state.reload.live.as_ref().is_some_and(|live| !live.files.is_empty());
             let text = format!("✓ operator runs ({place})");
             if saved { None } else { told(Role::Good, text, "✓ operator runs".to_owned()) }
@@ -105,7 +105,7 @@ fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) 
     }
 }
 
-/// What a build says that is under way or broken.
+/// The text of a build that is under way or broken.
 fn building(program: &Program, build: &BuildChanged, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     match &build.state {
         BuildState::Building => {
@@ -130,7 +130,7 @@ fn building(program: &Program, build: &BuildChanged, view: &mut ViewState, now: 
     }
 }
 
-/// What runs while a build is broken.
+/// The program that runs while a build is broken.
 pub(super) fn goes_on(program: &Program) -> String {
     match program.run.as_ref().map(|run| &run.state) {
         Some(ProcessState::Running { .. }) => "The last working program keeps running.".to_owned(),

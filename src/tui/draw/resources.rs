@@ -158,7 +158,7 @@ fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, 
         (false, true) => "loops".to_owned(),
         (false, false) => status(seen, info),
     };
-    // What was seen last may be true no more.
+    // The state that was seen last may be true no more.
     let lost = state.connection.as_ref().and_then(|told| told.trouble.as_ref());
     if lost.is_some_and(|trouble| trouble.kind == TroubleKind::Unreachable) {
         return (symbol, format!("was: {word}"), Role::Dim);
@@ -166,7 +166,7 @@ fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, 
     (symbol, word, role)
 }
 
-/// What a row says of its object: its own word, unless what is wrong lies elsewhere.
+/// The word of a row for its object: its own, unless the fault lies elsewhere.
 fn status(seen: &Seen, info: &tree::Row) -> String {
     let elsewhere =
         info.fault.as_deref().filter(|_| info.level == Level::Bad && seen.health.level != Level::Bad);
@@ -248,7 +248,7 @@ fn below(area: Rect, rows: usize) -> Rect {
     Rect { y: area.y + used, height: area.height - used, ..area }
 }
 
-/// What the rows are called: by name, and by namespace where no column says it and two would read alike.
+/// The names of rows, with the namespace where no column says it and two would read alike.
 fn called(visible: &[Arc<Seen>], slots: &[ResourceColumn]) -> Vec<String> {
     let told = |column: &Column| slots.iter().any(|slot| slot.column == *column);
     let (kinds, namespaces) = (told(&Column::Kind), told(&Column::Namespace));

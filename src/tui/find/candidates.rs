@@ -73,7 +73,7 @@ pub(crate) enum Item {
     Disturb(Option<FaultRule>),
 }
 
-/// What can be chosen, with the texts to search.
+/// Everything that can be chosen, with the texts to search.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) items: Vec<Item>,
@@ -87,7 +87,7 @@ pub(crate) struct Index {
     pub(crate) exact: HashMap<String, u32>,
 }
 
-/// What the jump searched last, good for as long as nothing has changed.
+/// The last search of the jump, good for as long as nothing has changed.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     pub(crate) index: Arc<Index>,
@@ -236,7 +236,7 @@ pub(crate) fn small(n: usize) -> u32 {
 }
 
 impl Picker {
-    /// What is typed, as it is searched for.
+    /// The typed text, as it is searched for.
     pub(crate) fn query(&self) -> Query {
         if self.what == What::Palette { Query::close(&self.typed) } else { Query::new(&self.typed) }
     }

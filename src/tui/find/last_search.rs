@@ -2,12 +2,12 @@
 
 use super::candidates::Remembered;
 
-/// What is remembered.
+/// The searches that are remembered.
 #[derive(Default)]
 pub(crate) struct Finder {
-    /// What was typed into the jump last, and the row.
+    /// The text that was typed into the jump last, and the row.
     pub(crate) last_jump: (String, usize),
     pub(crate) jump_index: Option<Remembered>,
-    /// What was typed into the palette, the newest last.
+    /// Texts that were typed into the palette, the newest last.
     pub(crate) commands: Vec<String>,
 }

@@ -144,7 +144,7 @@ pub(crate) fn quieter(level: Level) -> Level {
 }
 
 impl ViewState {
-    /// What a custom resource makes of its children.
+    /// The health that a custom resource has from its children.
     pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> tree::Row {
         self.resources.table.row(state, seen)
     }

@@ -390,7 +390,7 @@ fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) 
     let mut piece = String::new();
     let mut marked = false;
     for (byte, c) in shown.char_indices() {
-        // What was cut ends in an ellipsis, which matches nothing.
+        // A cut text ends in an ellipsis, which matches nothing.
         let hit = hits.binary_search(&byte).is_ok() && text[byte..].starts_with(c);
         if hit != marked && !piece.is_empty() {
             row = row.and(if marked { Role::Match } else { role }, std::mem::take(&mut piece));

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Keys.
 #[derive(Default)]
 pub(crate) struct Typing {
-    /// Which key does what.
+    /// The action of each key.
     pub(crate) map: Keymap,
     /// The commands of the user's own settings.
     pub(crate) own: Vec<OwnCommand>,
@@ -30,14 +30,14 @@ impl Typing {
     }
 }
 
-/// Which key does what.
+/// The action of each key.
 #[derive(Clone, Debug)]
 pub struct Keymap {
     rows: &'static [Row],
     bound: Vec<(Chord, Do)>,
 }
 
-/// What the keys typed so far mean.
+/// The meaning of the keys typed so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
     /// An action.
@@ -129,7 +129,7 @@ impl Keymap {
         self.bound.retain(|(known, _)| !collide(known, chord));
     }
 
-    /// What keys mean that were typed one after the other. While one finds, the keys of finding come first.
+    /// The meaning of keys typed one after the other. While one finds, the keys of finding come first.
     pub(crate) fn find(&self, typed: &[Key], finding: bool) -> Found {
         let hits = self.bound.iter().filter(|(chord, _)| chord.0 == typed);
         let mut actions: Vec<&'static Row> =
@@ -142,7 +142,7 @@ impl Keymap {
         if self.bound.iter().any(longer) { Found::Prefix } else { Found::Nothing }
     }
 
-    /// What may follow the keys typed so far.
+    /// The keys that may follow those typed so far.
     pub(crate) fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Row)> {
         let mut out: Vec<(String, &'static Row)> = Vec::new();
         for action in self.rows {

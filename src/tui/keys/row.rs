@@ -66,7 +66,7 @@ impl Row {
         match self.run {
             Run::View(run) => run(view, state),
             Run::Ask(run) => return run(view, state),
-            // Of the objects of a table no reconcile has written a log; their pods may have.
+            // No reconcile has written a log of a table's objects; their pods may have.
             Run::Show(Tab::LOG) if view.browse.is_some() => view.show(Tab::PODS),
             Run::Show(tab) => view.show(tab),
         }

@@ -2,7 +2,7 @@
 
 use super::pane::Pane;
 
-/// What was looked at last of the panes that share a place.
+/// The pane that was looked at last, of those that share a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below {
     /// The detail pane, rather than the reconciles.

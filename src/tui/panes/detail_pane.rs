@@ -20,7 +20,7 @@ pub struct DetailPane {
     pub wrap: bool,
     pub filter: String,
     pub lines: Lines,
-    /// What is searched for in the lines.
+    /// The searched text.
     pub search: Search,
     pub how: How,
     /// The container whose log is shown alone: its pod's name and its own.

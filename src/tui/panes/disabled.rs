@@ -20,7 +20,7 @@ pub enum NotNow {
     Deleted { kind: String, name: String },
     /// A command of the user's own does not start.
     Command { name: String, why: Box<NotNow> },
-    /// What one action alone says.
+    /// The reason of one action alone.
     Said(Cow<'static, str>),
 }
 

@@ -19,7 +19,7 @@ pub enum Grouping {
     Flat,
 }
 
-/// What goes into the lines of the detail pane beside what is selected.
+/// Input of the lines of the detail pane beside what is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct How {
     /// The grouping of the log, for one object and for all.

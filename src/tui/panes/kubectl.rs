@@ -33,7 +33,7 @@ fn of_task(task: &Task, state: &State) -> Option<String> {
     }
 }
 
-/// What follows `kubectl`.
+/// The words after `kubectl`.
 fn arguments(task: &ObjectTask) -> String {
     match task {
         ObjectTask::Apply { path } => {

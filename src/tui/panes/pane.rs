@@ -6,13 +6,13 @@ pub enum Pane {
     /// Custom resources.
     #[default]
     Resources,
-    /// What the selected one owns.
+    /// The objects that the selected one owns.
     Owned,
     /// Its reconciles.
     Reconciles,
     /// One thing in detail.
     Detail,
-    /// What the operator logs; a pane of its own only where there is room for it.
+    /// The operator's log; a pane of its own only where there is room for it.
     Log,
 }
 

@@ -20,7 +20,7 @@ pub struct Screen {
     /// Where the user has moved the borders, and the one that the mouse holds.
     pub borders: Borders,
     pub dragged: Option<Edge>,
-    /// What can be clicked.
+    /// The places that can be clicked.
     pub spots: Spots,
     /// When something on it changes by itself.
     pub wake: Option<Duration>,

@@ -8,7 +8,7 @@ use opdev_object::yaml::{self, Kind};
 use ratatui::style::{Color, Modifier, Style};
 use std::sync::OnceLock;
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Role {
@@ -133,7 +133,7 @@ impl Theme {
         built_in()[3]
     }
 
-    /// What the environment asks for: `NO_COLOR`, `COLORTERM`, `COLORFGBG`, `TERM`.
+    /// The wishes of the environment: `NO_COLOR`, `COLORTERM`, `COLORFGBG`, `TERM`.
     pub fn detect(var: impl Fn(&str) -> Option<String>) -> Self {
         let [_, _, _, plain, ..] = *built_in();
         let terminal = Terminal::of(&var);
@@ -201,7 +201,7 @@ enum Colours {
     All,
 }
 
-/// What the environment tells of a terminal.
+/// The environment's facts about a terminal.
 struct Terminal {
     colours: Colours,
     /// True if its background is light, where that is known.

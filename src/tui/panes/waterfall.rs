@@ -296,7 +296,7 @@ pub(crate) fn refused(call: &Call) -> bool {
     (call.status == 0 || call.status >= 400) && call.status != 404
 }
 
-/// What came back: the status and the reason of a refusal.
+/// The answer: the status and the reason of a refusal.
 pub(crate) fn answer(call: &Call) -> String {
     let text = match (call.status, &call.reason) {
         (0, reason) => reason.clone().unwrap_or_else(|| "no answer".to_owned()),
@@ -371,7 +371,7 @@ fn mark(row: Row, reconcile: &Reconcile, at: usize) -> Row {
         return row.and(Role::Changed, " on request");
     }
     if among(&process.guessed_calls) {
-        // What is guessed is drawn dim.
+        // A guess is drawn dim.
         let pieces = row.0.into_iter().map(|(_, text)| (Role::Dim, text));
         return Row(pieces.collect()).and(Role::Dim, " guessed");
     }

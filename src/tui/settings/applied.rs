@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Following {
     /// The settings that were looked at last.
     pub(crate) seen: Option<Arc<Preferences>>,
-    /// What the terminal itself asks for.
+    /// The wishes of the terminal itself.
     pub(crate) terminal: Theme,
     pub(crate) problems: Vec<Diagnostic>,
 }
@@ -25,7 +25,7 @@ impl Following {
         !std::mem::take(&mut self.problems).is_empty()
     }
 
-    /// What is wrong with the settings, in words.
+    /// The problem with the settings, in words.
     pub(crate) fn told(&self) -> Option<Vec<String>> {
         let first = self.problems.first()?;
         let mut lines = vec![format!("✗ {}", words::diagnostic(first))];

@@ -185,7 +185,7 @@ fn marks_are_one_by_one_a_range_the_others_or_none() {
     // Elsewhere the space bar pages, and marks nothing.
     commands(&mut view, &state, "4 L space");
     assert_eq!(view.marks.count(), 0);
-    // What is gone is not marked any more.
+    // An object that is gone is not marked any more.
     commands(&mut view, &state, "1 home space");
     let mut state = state.clone();
     let object_ref = reference("Memcached", "big");
@@ -563,7 +563,7 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
         view.told.message
     );
 
-    // What is chosen again is taken away; holding with p goes the same way.
+    // A rule that is chosen again is taken away; holding with p goes the same way.
     let held = of_a_program(vec![Event::Disturbed { rules: rules(&["hold", "503 every=3"]) }]);
     assert_eq!(requests(&held, "g d enter"), disturb(&["503 every=3"]));
     assert_eq!(typed(&held, "end"), disturb(&[]));

@@ -183,7 +183,7 @@ fn one_jumps_to_objects_kinds_files_and_reconciles() {
     assert!(view.top::<Picker>().is_some_and(|p| p.typed == "nightly"));
     commands(&mut view, &state, "enter");
     assert_eq!((view.focus, view.root(&state).unwrap().key.name.as_str()), (Pane::Resources, "nightly"));
-    // What hides the object is cleared.
+    // The filter that hides the object is cleared.
     type_in(&mut view, &state, "1 /", "nightly");
     commands(&mut view, &state, "enter");
     type_in(&mut view, &state, "g j", "memcached big");

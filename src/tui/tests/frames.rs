@@ -26,7 +26,7 @@ pub(crate) fn screen(state: &State, view: &mut ViewState, keys: &str, (width, he
     for name in keys.split_whitespace() {
         let key = Key::parse(name).unwrap_or_else(|| panic!("{name} is no key"));
         update(view, Input::Key(key), state);
-        // What keys do depends on what was drawn: the height of a page.
+        // The effect of keys depends on what was drawn: the height of a page.
         terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
     }
     terminal.backend().buffer().clone()

@@ -120,7 +120,7 @@ fn a_held_change_asks_and_letters_answer() {
     assert_eq!(requests(&held(), "H k"), [discard]);
     assert_eq!(requests(&held(), "H a"), std::slice::from_ref(&apply));
     assert_eq!(requests(&held(), "esc H a"), [apply], "later, and then asked for by key");
-    // What was typed for something else while it came up is no answer, and is not lost.
+    // Keys typed for something else while it came up are no answer, and are not lost.
     assert_eq!(requests(&held(), "tab enter"), []);
     assert!(matches!(
         requests(&held(), "D y").as_slice(),

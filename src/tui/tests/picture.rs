@@ -57,7 +57,7 @@ fn size(buffer: &Buffer) -> (f32, f32) {
     (f32::from(buffer.area.width) * CELL.0 + 24.0, f32::from(buffer.area.height) * CELL.1 + 24.0)
 }
 
-/// What begins a picture.
+/// The sequence that begins a picture.
 fn head((width, height): (f32, f32), label: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \

@@ -85,7 +85,7 @@ fn what_is_selected_is_put_into_the_words() {
     let asked = commands(&mut view, &state, "ctrl-t");
     let of = format!("{name} Memcached.cache.my.domain/v1alpha1");
     assert_eq!(run(&asked).command, ["echo", of.as_str(), "opdev"]);
-    // What begins with the same key still works.
+    // A chord that begins with the same key still works.
     screen(&state, &mut view, "g g", SIZE);
     assert_eq!(view.resources.selection.index, 0);
     // By name, too.
@@ -145,7 +145,7 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     assert!(view.told.message.as_deref().unwrap().contains("config.yaml has no commands"));
 }
 
-/// What a line for `sh` makes of a name, whatever the user's quotes and the name are.
+/// The name that a line for `sh` gives, whatever the user's quotes and the name are.
 #[test]
 fn no_name_becomes_a_part_of_the_line() {
     let name = "a'; echo b \"$(echo c)\" \\";

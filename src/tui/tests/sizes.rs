@@ -45,7 +45,7 @@ fn information(state: &State, size: (u16, u16)) -> (Information, String) {
     (information, shown)
 }
 
-/// What no size may cut.
+/// Texts that no size may cut.
 fn check(shown: &str, size: (u16, u16)) {
     let lines: Vec<&str> = shown.lines().collect();
     let first = lines[0];

@@ -27,7 +27,7 @@ pub(super) fn rows(changes: &[Change], indent: usize) -> Vec<Row> {
     out
 }
 
-/// What a change is in, and its field there; an item of a list stands for itself.
+/// The part that a change is in, and its field there; an item of a list stands for itself.
 fn split(path: &Path) -> (Path, Option<String>) {
     match path.0.split_last() {
         Some((Segment::Field(name), rest)) => (Path(rest.to_vec()), Some(name.clone())),

@@ -127,7 +127,7 @@ fn pieces(line: &Line, from: Timestamp, to: Timestamp, cells: usize) -> Vec<(Rol
     pieces
 }
 
-/// What a condition was, the newest first, each with how long it lasted.
+/// Earlier states of a condition, the newest first, each with how long it lasted.
 fn transitions(
     page: &Page<'_>,
     line: &Line,

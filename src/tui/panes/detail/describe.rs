@@ -222,7 +222,7 @@ fn conditions(object: &Value, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// What it owns, by kind: how many, and how many of them are as they should be.
+/// Owned objects by kind: how many, and how many of them are as they should be.
 fn owned(state: &State, seen: &Seen) -> Vec<Row> {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let nodes = tree::owned(state, &seen.key);

@@ -6,7 +6,7 @@ use opdev_event::Level;
 use opdev_state::Seen;
 use std::sync::Arc;
 
-/// What lines were made of; equal ones make equal lines.
+/// The input of lines; equal input makes equal lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MadeOf {
     pub tab: Tab,

@@ -43,7 +43,7 @@ pub static TABS: [&dyn DetailTab; 12] = [
 ];
 
 impl Tab {
-    /// What it shows.
+    /// The content.
     pub fn part(self) -> &'static dyn DetailTab {
         TABS.iter().find(|part| part.tab() == self).copied().unwrap_or(&status::Status)
     }

@@ -115,7 +115,7 @@ fn whole(page: &Page<'_>, state: &State, reconcile: &Reconcile, change: &ObjectC
     rows
 }
 
-/// What somebody wished for: without what the API server and controllers add.
+/// The wish of a user: without the fields that the API server and controllers add.
 fn wished(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {

@@ -13,7 +13,7 @@ use opdev_event::{Level, Reconcile};
 use opdev_state::{Seen, State};
 use std::sync::Arc;
 
-/// What a tab sees: the state, what is selected, and how it is looked at.
+/// The input of a tab: the state, what is selected, and how it is looked at.
 pub struct Page<'a> {
     pub state: &'a State,
     /// How wide the pane is.
@@ -51,7 +51,7 @@ impl Page<'_> {
     }
 }
 
-/// What lines are made of beside what all tabs look at: they are made anew when one of these is another.
+/// Input of lines beside that of all tabs: they are made anew when one of these is another.
 #[derive(Default)]
 pub struct Stamp {
     pub object: Option<Object>,
@@ -84,7 +84,7 @@ pub trait DetailTab: Sync {
     /// Its name: that of its action.
     fn tab(&self) -> Tab;
 
-    /// What stands in the bar of tabs.
+    /// The text in the bar of tabs.
     fn title(&self) -> &'static str;
 
     /// The action that shows it.
@@ -93,7 +93,7 @@ pub trait DetailTab: Sync {
     /// Where that stands in help and footer among those of the other tabs.
     fn place(&self) -> u8;
 
-    /// What it is about, behind its title: the selected object, unless the tab says something else.
+    /// The subject, behind its title: the selected object, unless the tab says something else.
     fn about(&self, page: &Page<'_>) -> Option<String> {
         page.subject_name()
     }
@@ -142,7 +142,7 @@ pub trait DetailTab: Sync {
         "txt"
     }
 
-    /// What stands in the lower border.
+    /// The text of the lower border.
     fn note(&self, _page: &Page<'_>) -> Row {
         Row::default()
     }

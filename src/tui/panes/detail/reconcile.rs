@@ -17,7 +17,7 @@ pub(super) fn timeline(reconcile: &Reconcile, page: &Page<'_>) -> Vec<Row> {
         .collect()
 }
 
-/// What a reconcile was and came to.
+/// The head of a reconcile: its object, its causes and its result.
 pub(super) fn headline(reconcile: &Reconcile) -> Row {
     let mut text = format!(" in {}, {} calls", words::took(reconcile.took), reconcile.calls.len());
     if reconcile.queued.as_millis() > 0 {

@@ -4,7 +4,7 @@ use super::super::text::Row;
 use super::super::theme::Role;
 use crate::lists::filter::Filter;
 
-/// What is searched for in the detail pane.
+/// The search in the detail pane.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// As typed; words, or a regular expression between slashes.

@@ -138,7 +138,7 @@ impl DetailTab for Status {
     }
 }
 
-/// What the user has to know of a reconcile that nobody told of.
+/// The note for a reconcile that nobody told of.
 const GUESSED: &str = "The program tells nothing of its reconciles: where this one begins and ends is guessed from its calls, and \
                        what led to it from the events that it was sent before.";
 
@@ -181,7 +181,7 @@ fn failure(of: &Reconcile, width: usize) -> Vec<Row> {
     rows
 }
 
-/// What is wrong with the operator and shows in this reconcile.
+/// Findings that show in this reconcile.
 fn shown_by(state: &State, reconcile: &Reconcile, width: usize) -> Vec<Row> {
     let Some(finding) = state.findings.shown_by(reconcile) else { return Vec::new() };
     let cells = width.saturating_sub(5).max(10);
@@ -214,7 +214,7 @@ fn notes(reconcile: &Reconcile, width: usize) -> Vec<Row> {
     rows.collect()
 }
 
-/// What a process's cache answered to a reconcile.
+/// Answers of a process's cache to a reconcile.
 fn reads(reconcile: &Reconcile) -> Vec<Row> {
     let Some(process) = reconcile.process.as_ref().filter(|process| !process.reads.is_empty()) else {
         return Vec::new();

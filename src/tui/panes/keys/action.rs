@@ -3,7 +3,7 @@
 use crate::layout::Side;
 use crate::pane::{Pane, Tab};
 
-/// What can be done; one variant per action.
+/// Actions; one variant each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Do {
@@ -73,7 +73,7 @@ pub enum Do {
     Stop,
 }
 
-/// What can be done about it.
+/// The cure for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum See {
@@ -156,7 +156,7 @@ impl Section {
 pub struct Action {
     /// Its name in the settings.
     pub id: &'static str,
-    /// What it does.
+    /// The action in words.
     pub does: Do,
     /// Its keys, unless bound anew.
     pub keys: &'static [&'static str],

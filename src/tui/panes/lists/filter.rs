@@ -44,10 +44,10 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// What is to be judged.
+/// The subject of a filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Subject<'a> {
-    /// What stands on the screen, in lower case.
+    /// The text on the screen, in lower case.
     pub text: &'a str,
     /// The object, where it is one; looked into only by the terms that ask.
     pub object: Option<&'a Seen>,

@@ -29,7 +29,7 @@ pub struct Browse {
     pub shown: Vec<u32>,
     pub sort: Option<TableSort>,
     pub made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
-    /// What the selected row tells, before its object is read.
+    /// The selected row, before its object is read.
     pub row: Option<(Arc<TableRow>, Arc<Seen>)>,
     pub filter: String,
     /// The tab that was open before.
@@ -71,13 +71,13 @@ impl Browse {
         known.filter(|known| !known.metadata_only).or(read).or(known).or(Some(seen))
     }
 
-    /// What is shown where the table was not read again since.
+    /// The shown rows where the table was not read again since.
     pub fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
         self.made_of.as_ref().map(|(table, ..)| table)
     }
 }
 
-/// What tells a row from the others.
+/// The identity of a row.
 pub fn key_of(row: &TableRow) -> (Option<String>, String) {
     (row.object_ref.namespace.clone(), row.object_ref.name.clone())
 }

@@ -16,7 +16,7 @@ pub struct OwnedTree {
     pub moved: bool,
     pub filter: String,
     pub nodes: Vec<Node>,
-    /// What the lines were made of: the owner, whether deleted objects are among them, the filter.
+    /// The input of the lines: the owner, deleted objects or not, the filter.
     made_of: Option<(Option<ObjectKey>, bool, String)>,
 }
 

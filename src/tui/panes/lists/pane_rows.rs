@@ -17,7 +17,7 @@ pub trait PanePart {
     /// Moves to a row; `height` rows are visible.
     fn go(&mut self, row: usize, height: usize);
 
-    /// What narrows it, as typed.
+    /// The filter, as typed.
     fn filter(&self) -> &str;
 
     /// The filter as typed, to be changed.

@@ -26,7 +26,7 @@ pub struct ReconcileList {
     made_of: Option<RowsMadeOf>,
 }
 
-/// What the rows were made of.
+/// The input of the rows.
 struct RowsMadeOf {
     history: History,
     /// The object whose reconciles they are; those of all where it is none.
@@ -65,7 +65,7 @@ impl ReconcileList {
         } else {
             let before = self.selection.index;
             self.selection.settle(self.rows.len(), |i| key_at(&self.rows, i));
-            // What one reads stays on its line while newer ones come in above it.
+            // The row one reads stays on its line while newer ones come in above it.
             self.selection.offset += self.selection.index.saturating_sub(before);
         }
     }
@@ -135,7 +135,7 @@ fn listed(state: &State, object: Option<&ObjectKey>, filter: &Filter) -> Vec<Arc
     }
 }
 
-/// What the selection of a row holds on to.
+/// The identity by which a selection holds on to a row.
 fn key_at(rows: &[ReconcileRow], row: usize) -> (u64, usize) {
     (rows[row].oldest, rows[row].number)
 }

@@ -54,7 +54,7 @@ pub struct Wanted {
     pub(crate) sort: Sort,
 }
 
-/// What a row is sorted by.
+/// The sort key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
     Nothing,
@@ -63,7 +63,7 @@ enum By {
 }
 
 impl By {
-    /// What an object stands by; its row is needed where it is sorted by status or readiness.
+    /// The sort key of an object; its row is needed where it is sorted by status or readiness.
     fn of(column: &Column, seen: &Seen, row: Option<&Row>, words: &mut HashSet<Arc<str>>) -> Self {
         match column {
             Column::Kind => By::Nothing,
@@ -99,7 +99,7 @@ impl By {
     }
 }
 
-/// What has to be looked at anew.
+/// The rows that have to be looked at anew.
 pub enum Touched {
     /// Everything.
     All,
@@ -123,9 +123,9 @@ struct Entry {
     seen: Arc<Seen>,
     /// Kind, namespace and name as they stand on the screen, in lower case.
     text: Box<str>,
-    /// What it makes of its children, once somebody has looked.
+    /// The health from its children, once somebody has looked.
     row: Option<Row>,
-    /// What it stands in the list by; `None` where it is not shown.
+    /// The sort key in the list; `None` where it is not shown.
     by: Option<By>,
 }
 
@@ -144,7 +144,7 @@ impl Entry {
 pub struct Table {
     /// Every custom resource, by key.
     entries: Vec<Entry>,
-    /// What the shown ones stand by, one for each.
+    /// The sort keys of the shown ones, one for each.
     by: Vec<By>,
     /// Words that rows are sorted by.
     words: HashSet<Arc<str>>,
@@ -159,11 +159,11 @@ pub struct Table {
     made: usize,
 }
 
-/// What follows from changes.
+/// The work that follows from changes.
 struct Followed {
     /// The custom resources that look different.
     roots: BTreeSet<Arc<ObjectKey>>,
-    /// What those that are gone stood by.
+    /// The sort keys of those that are gone.
     gone: BTreeMap<Arc<ObjectKey>, Option<By>>,
 }
 
@@ -189,7 +189,7 @@ impl Table {
                 None
             }
         };
-        // What is gone is not in the lists of what has changed.
+        // An object that is gone is not in the lists of what has changed.
         let gone_too = wanted.gone && changed.is_some_and(|changed| !changed.is_empty());
         let followed = followed.filter(|_| !gone_too);
         self.fresh = other || followed.as_ref().is_none_or(|followed| !followed.roots.is_empty());
@@ -207,7 +207,7 @@ impl Table {
         followed.map_or(Touched::All, |followed| Touched::Some(followed.roots))
     }
 
-    /// What a custom resource makes of its children.
+    /// The health that a custom resource has from its children.
     pub fn row(&mut self, state: &State, seen: &Arc<Seen>) -> Row {
         let mut row = match self.find(&seen.key) {
             Ok(at) => self.known(state, at).clone(),

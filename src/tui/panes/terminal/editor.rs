@@ -105,7 +105,7 @@ fn place(editor: &str, file: &Path, line: u32, column: u32) -> Vec<OsString> {
         | "mg" | "ne" => {
             vec![format!("+{line}").into(), file.as_os_str().to_owned()]
         }
-        // What an unknown one makes of a line is not known.
+        // Nobody knows how an unknown editor takes a line.
         _ => plain,
     }
 }
@@ -116,7 +116,7 @@ const IN_FRONT: &str = "trap : INT; waits=$1; shift; \"$@\"; code=$?; if [ $code
 
 /// An editor that runs, or another program that has the terminal meanwhile.
 pub struct Editor {
-    /// What it is, in words.
+    /// Its name, in words.
     name: String,
     /// True if what it says with its end is the user's to hear.
     is_editor: bool,
