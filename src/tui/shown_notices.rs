@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use opdev_event::Diagnostic;
 
-/// The notices on the screen.
+/// The messages of the moment.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// The text next to the footer until the next key.

@@ -24,7 +24,7 @@ use opdev_state::{Seen, State};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The facts about the terminal itself.
+/// The part of the screen's state that the terminal alone knows: focus, selections, open tabs.
 #[derive(Default)]
 pub struct ViewState {
     /// The pane that keys go to.

@@ -27,7 +27,7 @@ const WAYS: [(OnExit, &str, &str); 3] = [
     ),
 ];
 
-/// The question of leaving.
+/// The request that leaves, or changes to another cluster.
 fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
     let request = match to {
         Some(to) => SessionRequest::Switch { to: to.clone(), how },

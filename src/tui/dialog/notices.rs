@@ -14,7 +14,7 @@ use opdev_panes::text::{Row, cut_words, wrap};
 use opdev_panes::theme::Role;
 use opdev_state::State;
 
-/// The kept notices of each kind.
+/// How many notices of each kind are kept.
 const MOST: usize = 100;
 
 /// One notice.

@@ -304,7 +304,7 @@ fn live(state: &State) -> Save {
     }
 }
 
-/// The call that opdev waits for, where the API server does not answer.
+/// The part that tells why the API server does not answer.
 fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     let told = state.connection.as_ref()?;
     let trouble = told.trouble.as_ref()?;

@@ -144,7 +144,7 @@ pub(crate) fn quieter(level: Level) -> Level {
 }
 
 impl ViewState {
-    /// The health that a custom resource has from its children.
+    /// The row of a custom resource, with the health from its children.
     pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> tree::Row {
         self.resources.table.row(state, seen)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Following {
     /// The settings that were looked at last.
     pub(crate) seen: Option<Arc<Preferences>>,
-    /// The wishes of the terminal itself.
+    /// The theme that the terminal itself asks for.
     pub(crate) terminal: Theme,
     pub(crate) problems: Vec<Diagnostic>,
 }

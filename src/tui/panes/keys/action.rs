@@ -73,7 +73,7 @@ pub enum Do {
     Stop,
 }
 
-/// The cure for it.
+/// Actions that fold, open or show something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum See {
@@ -156,7 +156,7 @@ impl Section {
 pub struct Action {
     /// Its name in the settings.
     pub id: &'static str,
-    /// The action in words.
+    /// The action.
     pub does: Do,
     /// Its keys, unless bound anew.
     pub keys: &'static [&'static str],

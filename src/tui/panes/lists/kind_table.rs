@@ -71,7 +71,7 @@ impl Browse {
         known.filter(|known| !known.metadata_only).or(read).or(known).or(Some(seen))
     }
 
-    /// The shown rows where the table was not read again since.
+    /// The table that the rows were made of, where it was not read again since.
     pub fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
         self.made_of.as_ref().map(|(table, ..)| table)
     }
