@@ -44,7 +44,7 @@ pub(crate) struct RoleSync {
     refused: mpsc::Receiver<MissingRight>,
     /// The objects that were applied last, by path.
     applied: BTreeMap<String, Value>,
-    /// Paths that failed for a moment, each with the time of the next try.
+    /// Paths whose write failed for a moment; they are tried again.
     failing: BTreeSet<String>,
     backoff: Backoff,
     home: Home,
