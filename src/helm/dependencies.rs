@@ -91,7 +91,7 @@ fn listed<'c>(chart: &'c Chart, names: &[String]) -> Vec<Listed<'c>> {
 /// A dependency as it is written: the chart that lists it, as it was loaded, and which one it is.
 type Written = (*const Chart, usize);
 
-/// What the copies of a chart that is there several times share in Helm 3.
+/// The state that the copies of one chart share in Helm 3.
 #[derive(Default)]
 struct Shared {
     /// The alias it has taken for its name.
@@ -100,7 +100,7 @@ struct Shared {
     imported: bool,
 }
 
-/// What takes part of a chart.
+/// A chart's part in a release.
 struct Taken {
     /// The dependencies that are left.
     dependencies: Vec<Written>,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Values of a user, from the first given to the last, which wins.
 pub struct Layer {
-    /// What to call it: `-f prod.yaml`, `--set a=b`, `custom resource`.
+    /// The name of the source: `-f prod.yaml`, `--set a=b`, `custom resource`.
     pub name: String,
     /// The values.
     pub values: Value,
@@ -25,7 +25,7 @@ pub struct Layer {
 pub enum Origin {
     /// A values.yaml: its path from the root chart's folder on, the line (0 where it is not known).
     File(String, u32),
-    /// What a user gave: its name, the line in its file (0 where there is none).
+    /// Values of a user: the name, the line in its file (0 where there is none).
     Given(String, u32),
     /// A global that flowed down from a parent chart, and where that one comes from.
     Global(Box<Origin>),

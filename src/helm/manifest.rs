@@ -87,7 +87,7 @@ pub struct Hook {
     pub output_log_policies: Vec<String>,
 }
 
-/// What a set of rendered files holds.
+/// The objects of a set of rendered files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sorted {
     /// Documents in install order.
@@ -432,7 +432,7 @@ fn json_kind(kind: &Kind) -> &'static str {
     }
 }
 
-/// What Helm's `SimpleHead` takes of a document.
+/// The fields that Helm's `SimpleHead` takes of a document.
 fn head(node: &Node) -> Result<Head, (&Node, String)> {
     let mut head = Head::default();
     match node.kind {

@@ -18,7 +18,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// What a revision is doing.
+/// The status of a revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -108,7 +108,7 @@ pub struct Info {
     /// One sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it is doing.
+    /// The status.
     pub status: Status,
     /// NOTES.txt.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -339,7 +339,7 @@ fn pack(record: &impl Serialize) -> Vec<u8> {
     encoder.write_all(&json).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-/// What a Secret's `release` key holds, once Kubernetes' own base64 is taken off.
+/// The content of a Secret's `release` key, once Kubernetes' own base64 is taken off.
 ///
 /// # Errors
 /// Bytes that are not base64, gzip or the JSON of a release.

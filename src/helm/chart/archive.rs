@@ -5,15 +5,15 @@ use super::file_set::FileSet;
 use std::cell::Cell;
 use std::io::Read;
 
-/// What an archive may grow to.
+/// The largest total size of an archive's files, in bytes.
 const LIMIT: u64 = 100 * 1024 * 1024;
-/// What a file in it may be as large as.
+/// The largest size of one file in an archive, in bytes.
 const FILE_LIMIT: u64 = 5 * 1024 * 1024;
 /// More files than this are no chart. Helm has no such limit.
 const MOST: usize = 50_000;
 const BLOCK: usize = 512;
 
-/// What the archives in a chart may take together: an archive may hold itself.
+/// The largest total size of archives in a chart: an archive may hold itself.
 #[derive(Debug)]
 pub(super) struct Budget(Cell<u64>);
 

@@ -36,7 +36,7 @@ impl Unread {
 }
 
 impl Content {
-    /// What a file holds once somebody asks.
+    /// The content of a file, once somebody asks.
     pub(super) fn late(path: PathBuf, unread: &Unread) -> Content {
         let read = OnceLock::new();
         Content(Bytes::Late(Arc::new(Late { path, read, unread: unread.clone() })))

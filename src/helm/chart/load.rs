@@ -244,7 +244,7 @@ fn documents(text: &str) -> Vec<Result<(u32, String), ChartError>> {
 }
 
 fn without_mark(data: &Content) -> Content {
-    // What is read late is read without it.
+    // A file that is read late is read without it.
     if data.is_late() { data.clone() } else { content::without_mark(data.bytes()).into() }
 }
 

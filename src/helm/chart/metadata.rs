@@ -102,7 +102,7 @@ pub struct Dependency {
     /// Names below `tags` in the values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What conditions and tags decided.
+    /// The decision of conditions and tags.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub enabled: bool,
     /// Values the parent takes from it.

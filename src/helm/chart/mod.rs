@@ -61,13 +61,13 @@ pub struct Chart {
     pub values_text: Option<Arc<[u8]>>,
     /// Files below `templates/`.
     pub templates: Vec<File>,
-    /// What `.Files` holds, and `crds/`.
+    /// The files of `.Files` and of `crds/`.
     pub files: Vec<File>,
     /// values.schema.json.
     pub schema: Option<Arc<[u8]>>,
     /// Charts below `charts/`.
     pub subcharts: Vec<Arc<Chart>>,
-    /// What Helm would warn about while loading.
+    /// Warnings that Helm would give while loading.
     pub warnings: Vec<String>,
 }
 

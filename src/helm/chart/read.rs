@@ -19,7 +19,7 @@ const LIMIT: u64 = 5 * 1024 * 1024;
 const ARCHIVE: u64 = 100 * 1024 * 1024;
 /// More files and folders than this are no chart. Helm has no such limit, and would walk a whole disk.
 const MOST: usize = 50_000;
-/// What the files of a chart may hold together.
+/// The largest total size of a chart's files, in bytes.
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Reads a chart's folder, symlinks followed; what `.helmignore` names is not read.

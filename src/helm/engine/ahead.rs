@@ -9,7 +9,7 @@ use opdev_template::{Compat, ParseCache, ParsedText, TemplateSet, on_deep_stack,
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-/// What the templates of a chart parse to.
+/// The parsed templates of a chart.
 pub(super) struct Ahead {
     cache: Arc<ParseCache>,
     parsed: BTreeMap<String, (Content, ParsedText)>,
@@ -65,7 +65,7 @@ impl Ahead {
         Arc::clone(&self.cache)
     }
 
-    /// What a file parses to. An alias may give its path to another one.
+    /// The parsed form of a file. An alias may give its path to another one.
     pub(super) fn parsed(&self, path: &str, data: &Content) -> Option<ParsedText> {
         let (known, parsed) = self.parsed.get(path)?;
         known.is(data).then(|| parsed.clone())

@@ -3,7 +3,7 @@
 use opdev_template::Compat;
 use std::fmt;
 
-/// What templates learn about the cluster.
+/// The facts about the cluster that templates read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// `.Capabilities.KubeVersion`
@@ -59,7 +59,7 @@ const API_VERSIONS: &str = "v1 admissionregistration.k8s.io/v1 admissionregistra
     storage.k8s.io/v1alpha1 storagemigration.k8s.io/v1alpha1 apiextensions.k8s.io/v1beta1 \
     apiextensions.k8s.io/v1";
 
-/// What the client library of a Helm has in the place of a version that Helm 3.19 has.
+/// The kinds of a Helm's client library in the place of a version that Helm 3.19 has.
 fn carried(name: &'static str, compat: Compat) -> &'static str {
     let newest = matches!(compat, Compat::V3 | Compat::V4);
     match name {
@@ -77,7 +77,7 @@ fn carried(name: &'static str, compat: Compat) -> &'static str {
 }
 
 impl Capabilities {
-    /// What Helm assumes without a cluster.
+    /// The facts that Helm assumes without a cluster.
     pub fn default_for(compat: Compat) -> Self {
         let minor = match compat {
             Compat::V3_19 => "34",

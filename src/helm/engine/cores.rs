@@ -45,7 +45,7 @@ struct Left {
     count: usize,
     /// Templates see what others have changed, or one has failed: from here on the order counts.
     alone: bool,
-    /// What was made from the back, and what it took.
+    /// The outputs that were made from the back, and their cost.
     made: Vec<(usize, Arc<Output>)>,
     spent: Spent,
 }
@@ -92,7 +92,7 @@ impl Line {
         left.spent = left.spent.and(by);
     }
 
-    /// What was made from the back, if it counts; all together must not take more than one thread may.
+    /// The outputs made from the back, if they count; all together must not take more than one thread may.
     fn take_made(&self, own: Spent) -> Vec<(usize, Arc<Output>)> {
         let mut left = self.left();
         left.alone |= !left.spent.and(own).is_allowed();
@@ -101,7 +101,7 @@ impl Line {
     }
 }
 
-/// What a thread runs templates with; the data is made once it is needed.
+/// Everything that a thread runs templates with; the data is made once it is needed.
 struct Worker<'r> {
     run: &'r Run<'r>,
     paths: &'r [&'r str],
@@ -123,7 +123,7 @@ impl<'r> Worker<'r> {
         let text = self.run.one(path, &self.data, &mut self.context)?;
         let (impure, wrote) = (self.context.take_impure(), self.writes.take_wrote());
         let output = Output { text, impure, wrote, ..Output::default() };
-        // What is broken is told to who wants it.
+        // A broken template is told to the reader of its output.
         let _ = output.documents(path, None, self.run.input.compat);
         Ok(Arc::new(output))
     }

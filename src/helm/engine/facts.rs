@@ -86,7 +86,7 @@ mod tests {
                 ".Release.Revision in templates/whole.yaml",
             ]
         );
-        // What is kept of the last render still says what it read.
+        // The kept part of the last render still says what it read.
         assert_eq!(reads(&chart, &memory), first);
     }
 }

@@ -1,4 +1,4 @@
-//! What a render needs, and what it gives.
+//! Input and output of a render.
 
 use super::Capabilities;
 use super::memory::Memory;
@@ -41,13 +41,13 @@ impl ReleaseInfo {
     }
 }
 
-/// What a render needs besides the chart.
+/// Everything that a render needs besides the chart.
 pub struct RenderInput<'a> {
     /// The user's values, not coalesced.
     pub values: &'a Value,
     /// The release.
     pub release: ReleaseInfo,
-    /// What the cluster can do.
+    /// The cluster's versions and kinds.
     pub capabilities: &'a Capabilities,
     /// Whose behaviour.
     pub compat: Compat,
@@ -55,7 +55,7 @@ pub struct RenderInput<'a> {
     pub env: &'a (dyn Environment + Sync),
     /// Templates parsed before; renders of the same chart share one.
     pub cache: Option<Arc<ParseCache>>,
-    /// What the last render of this release read and gave.
+    /// The reads and outputs of the last render of this release.
     pub memory: Option<&'a Memory>,
     /// True if templates may run on several cores where there is no memory: they ask the environment in no
     /// order then.
@@ -89,7 +89,7 @@ impl<'a> RenderInput<'a> {
     }
 }
 
-/// What a render gives.
+/// The output of a render.
 #[derive(Debug, Clone)]
 pub struct Rendered {
     /// The manifest as Helm stores it.
@@ -147,7 +147,7 @@ pub enum RenderErrorKind {
     Schema(SchemaErrors),
     /// The chart is not for this version of Kubernetes.
     KubeVersion {
-        /// What the chart requires.
+        /// The version that the chart requires.
         required: String,
         /// The version of Kubernetes.
         version: String,
@@ -166,7 +166,7 @@ impl RenderError {
         Self { kind: Box::new(kind), message, place: None, excerpt: String::new(), hints: Vec::new() }
     }
 
-    /// What was rendered, where the output of a template is not YAML.
+    /// The rendered text, where the output of a template is not YAML.
     pub fn rendered(&self) -> Option<&Unreadable> {
         match &*self.kind {
             RenderErrorKind::Manifest(rendered) => Some(rendered),

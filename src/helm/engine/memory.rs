@@ -50,7 +50,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// What is kept between renders.
+/// The memory between renders.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) prepared: Option<Prepared>,
@@ -58,7 +58,7 @@ pub(super) struct State {
     pub(super) base: Option<Base>,
     /// The outputs of the last render, by template.
     pub(super) outputs: Outputs,
-    /// What was begun by each template of the last render that changed what the others see.
+    /// One epoch for each template of the last render that changed what the others see.
     pub(super) epochs: Vec<Epoch>,
 }
 
@@ -67,14 +67,14 @@ pub(super) struct Epoch {
     /// That template.
     pub(super) writer: String,
     pub(super) paths: Paths,
-    /// What the templates after it see.
+    /// The state that the templates after it see.
     pub(super) world: World,
 }
 
 /// Outputs by the path of their template.
 pub(super) type Outputs = BTreeMap<String, Arc<Output>>;
 
-/// What one template gave.
+/// The output of one template.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) text: String,
@@ -110,7 +110,7 @@ pub(super) struct Prepared {
     /// The chart as it was given, without templates and files.
     given: Chart,
     user: Value,
-    /// What became of it, also without.
+    /// The chart that it became, also without templates and files.
     pub(super) chart: Chart,
     /// The coalesced values, which its schemas allow.
     pub(super) values: Arc<Value>,
@@ -204,7 +204,7 @@ impl Base {
         self.capabilities == new.capabilities && self.charts.iter().zip(&new.charts).all(|(a, b)| same(a, b))
     }
 
-    /// What of the input differs, as templates read it; `None` where no output can be kept.
+    /// The differences of the input, as templates read it; `None` where no output can be kept.
     pub(super) fn changes(&self, new: &Base, paths: &Paths) -> Option<ReadSet> {
         let shape = |base: &Base| base.charts.iter().map(|chart| chart.path.clone()).collect::<Vec<_>>();
         if self.compat != new.compat || shape(self) != shape(new) {

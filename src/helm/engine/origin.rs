@@ -49,7 +49,7 @@ fn offset(output: &[u8], line: u32, column: u32) -> Option<usize> {
         0 => rest.len() - rest.trim_start().len(),
         column => rest.chars().take(column as usize - 1).map(char::len_utf8).sum(),
     };
-    // What is missing at the end of a text is missing behind its last character.
+    // A token that is missing at the end of a text is missing behind its last character.
     let last = output.iter().rposition(|byte| !byte.is_ascii_whitespace())?;
     Some((start + skipped).min(last))
 }

@@ -14,7 +14,7 @@ const MOST_EPOCHS: usize = 4;
 pub(super) struct Reuse<'s> {
     before: &'s Outputs,
     old: &'s mut [Epoch],
-    /// What differs in the epoch at hand; nothing where none of its outputs can be kept.
+    /// The differences of the epoch at hand; nothing where none of its outputs can be kept.
     changes: Option<ReadSet>,
     /// True if epochs are still compared.
     compares: bool,
@@ -110,7 +110,7 @@ impl<'s> Reuse<'s> {
         self.epochs.push(Begun { writer: path.to_owned(), world, paths: fresh });
     }
 
-    /// What the next render compares with.
+    /// The state that the next render compares with.
     pub(super) fn into_epochs(self) -> Vec<Epoch> {
         let mut old = self.old.iter_mut();
         let epochs = self.epochs.into_iter().map(|Begun { writer, world, paths }| {

@@ -80,7 +80,7 @@ pub(super) struct Watched<'w, 's> {
     reuse: &'w mut Reuse<'s>,
 }
 
-/// What each text parses to, in their order; what is new is parsed on every core.
+/// The parsed form of each text, in their order; a new one is parsed on every core.
 fn parse(set: &TemplateSet, templates: &Templates<'_>, ahead: &Ahead) -> Vec<Result<ParsedText, ParseError>> {
     let texts = in_order(templates).into_iter().map(|path| {
         let template = &templates[path];

@@ -46,7 +46,7 @@ pub(super) fn load(files: &Texts) -> Result<Chart, crate::chart::ChartError> {
     Chart::load(&files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect::<FileSet>())
 }
 
-/// What a user sees of a render.
+/// The part of a render that a user sees.
 type Shown = Result<(String, String, String, Vec<String>), String>;
 
 struct Case {

@@ -45,7 +45,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What both come to.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Spent) -> Spent {
         Spent { steps: self.steps + other.steps, made: self.made + other.made, keys: self.keys + other.keys }
@@ -66,7 +66,7 @@ pub(super) struct Budget {
     charged: usize,
 }
 
-/// What the function that called another one had charged.
+/// The charge of the function that called another one.
 #[must_use]
 #[derive(Clone, Copy)]
 pub(super) struct Outer(usize);
@@ -182,7 +182,7 @@ fn below(value: &Value, left: &mut usize, level: usize, key: usize) -> Result<()
     fits(value, left, level + 1)
 }
 
-/// What a value comes to when all of it is written, or why it cannot be read as a whole.
+/// The size of a value when all of it is written, or why it cannot be read as a whole.
 pub(super) fn weigh(value: &Value) -> Result<usize, &'static str> {
     let mut left = MAX_BYTES;
     fits(value, &mut left, 0)?;

@@ -51,7 +51,7 @@ impl<'t> Exec<'t, '_, '_> {
             Run::Call => {
                 let name = args.first().map(ToString::to_string);
                 let values = self.arguments(dot, function.name, function.signature, args, last)?;
-                // What came through the pipe has no text of its own.
+                // An argument that came through the pipe has no text of its own.
                 let name = name.unwrap_or_else(|| match &values[0] {
                     Value::Str(text) => text.to_string(),
                     value => format!("<{} Value>", value.type_name()),

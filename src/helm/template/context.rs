@@ -116,7 +116,7 @@ pub struct Context<'a> {
     pub(super) bounds: Option<(&'a AtomicBool, usize)>,
     /// Where the output of the outermost template came from, if that is to be known.
     pub(super) marks: Option<Vec<Mark>>,
-    /// What was taken so far.
+    /// The charge so far.
     pub(super) budget: Budget,
     /// The step at which the environment is asked again whether to go on.
     ask_at: u64,
@@ -223,7 +223,7 @@ impl<'a> Context<'a> {
         std::mem::take(&mut self.impure)
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.budget.spent()

@@ -15,7 +15,7 @@ pub struct ParseError {
     pub line: usize,
     /// Column in bytes, from 1, when known. Go does not print it.
     pub column: Option<usize>,
-    /// What is wrong, without the place.
+    /// The message, without the place.
     pub reason: String,
 }
 
@@ -163,7 +163,7 @@ impl fmt::Display for ExecError {
 
 impl std::error::Error for ExecError {}
 
-/// What a function reports; execution adds the place.
+/// The error of a function; execution adds the place.
 #[derive(Clone, Debug)]
 pub struct FuncError {
     /// The words, or the words before `inner`.

@@ -119,7 +119,7 @@ pub trait Host {
         0
     }
 
-    /// What its `String()` method prints, if it has one.
+    /// The text of its `String()` method, if it has one.
     fn text(&self) -> Option<Str> {
         None
     }
@@ -135,7 +135,7 @@ pub trait Host {
         true
     }
 
-    /// What JSON (and so YAML) writes for it.
+    /// The JSON (and so YAML) of it.
     fn to_json(&self) -> serde_json::Value;
 
     /// The order in which `toJson` writes the keys of `to_json`: a struct's declared order. Empty means

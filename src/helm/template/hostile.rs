@@ -33,7 +33,7 @@ impl Environment for Impatient {
     }
 }
 
-/// What takes long asks in between, also where one call of a function is all there is.
+/// A function that takes long asks in between, also where one call is all there is.
 #[test]
 fn long_work_is_broken_off_from_inside() {
     let programs = [
@@ -110,7 +110,7 @@ fn endless_programs_are_refused() {
     });
 }
 
-/// What grows with more than the length of its arguments is refused before it is made.
+/// A result that grows with more than the length of its arguments is refused before it is made.
 #[test]
 fn functions_that_multiply_are_charged_before_they_make_anything() {
     const TEXT: &str = "{{ $x := repeat 1000000 \"a\" }}{{ $y := repeat 10000 \"b\" }}";
@@ -178,7 +178,7 @@ fn what_functions_make_is_charged_together() {
             let limits = ["GiB", "steps", "too much text"];
             assert!(limits.iter().any(|limit| error.contains(limit)), "{text}: {error}");
         }
-        // What gives back a value that is there makes nothing.
+        // A function that gives back a value that is there makes nothing.
         let text = "{{ $x := repeat 50000000 \"a\" }}{{ $d := dict \"x\" $x }}{{ range until 1000 }}{{ $_ := get $d \"x\" }}\
                     {{ $_ = index $d \"x\" }}{{ $_ = set $d \"y\" 1 }}{{ end }}ok";
         assert_eq!(render(text, Compat::V3).unwrap(), b"ok");

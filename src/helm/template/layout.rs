@@ -239,7 +239,7 @@ fn fraction(nanos: i32, digits: usize, trim: bool, mark: char) -> String {
     format!("{mark}{text}")
 }
 
-/// What reading has found so far.
+/// The parts that reading has found so far.
 struct Found {
     year: i16,
     month: Option<i8>,
@@ -263,9 +263,9 @@ pub(super) enum TimeError {
         value: String,
         /// The layout.
         layout: String,
-        /// What the layout has.
+        /// The part of the layout.
         element: String,
-        /// What the text has from there on.
+        /// The rest of the text.
         rest: String,
     },
     /// A field is larger or smaller than its calendar allows.

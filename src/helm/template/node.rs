@@ -130,7 +130,7 @@ pub(super) struct Expr {
     pub(super) kind: ExprKind,
 }
 
-/// What an operand is.
+/// The kinds of operands.
 pub(super) enum ExprKind {
     Bool(bool),
     Dot,

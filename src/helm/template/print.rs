@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 500;
 /// How much is printed: what is longer is refused before, except where it belongs to an error.
 const MAX_LENGTH: usize = super::budget::MAX_BYTES;
 
-/// What an action writes for a value.
+/// The text that an action writes for a value.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Nil => out.extend_from_slice(b"<no value>"),

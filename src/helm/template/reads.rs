@@ -83,7 +83,7 @@ pub struct ReadPlace {
     pub column: usize,
 }
 
-/// What one template read.
+/// The reads of one template.
 #[derive(Default)]
 pub struct Seen {
     /// Reads of the input.

@@ -14,7 +14,7 @@ struct Variable {
     ready: bool,
 }
 
-/// What belongs to one tree.
+/// The state of one tree.
 pub(super) struct Scope {
     vars: Vec<Variable>,
     /// How many slots an execution needs.

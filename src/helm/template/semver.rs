@@ -208,7 +208,7 @@ fn compare_pre(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// What versions are wanted: alternatives, each a list that must all hold.
+/// The wanted versions: alternatives, each a list that must all hold.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     alternatives: Vec<Vec<Term>>,

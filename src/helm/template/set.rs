@@ -34,7 +34,7 @@ const CACHED_TEXTS: usize = 20_000;
 /// has a few versions, while `tpl` parses everything under one name.
 const COMPARED: usize = 4;
 
-/// What a text parses to: its own template, and those it defines.
+/// The parsed form of a text: its own template, and those it defines.
 #[derive(Clone)]
 pub struct ParsedText(Trees);
 
@@ -168,7 +168,7 @@ impl TemplateSet {
         }
     }
 
-    /// What a text parses to, if the cache knows it.
+    /// The parsed form of a text, if the cache knows it.
     #[must_use]
     pub fn known(&self, name: &str, text: &str) -> Option<ParsedText> {
         let key = (Box::from(name), self.language.compat);

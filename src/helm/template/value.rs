@@ -414,7 +414,7 @@ impl Map {
         Rc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// What a missing key gives: the zero of the element type.
+    /// The value of a missing key: the zero of the element type.
     #[must_use]
     pub fn zero(&self) -> Value {
         match self.ty {

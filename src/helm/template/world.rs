@@ -32,7 +32,7 @@ enum Part {
     Again(NodeId),
     /// An object of the input.
     Stable(usize),
-    /// What cannot be compared.
+    /// A value that cannot be compared.
     Other,
 }
 
@@ -86,7 +86,7 @@ impl World {
         Some(World { charts })
     }
 
-    /// What differs, as templates read it.
+    /// The differences, as templates read them.
     #[must_use]
     pub fn changes(&self, new: &World) -> Option<ReadSet> {
         let mut found = ReadSet::default();

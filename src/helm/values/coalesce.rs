@@ -26,7 +26,7 @@ pub enum CoalesceError {
         parent: String,
         /// The name of the subchart, which is the key of its values.
         subchart: String,
-        /// What stands at the key.
+        /// The value at the key.
         found: Value,
     },
 }
@@ -140,7 +140,7 @@ impl Run {
         self.compat == Compat::V4 && !self.keep_nulls
     }
 
-    /// What a default of a chart gives to the values.
+    /// A default of a chart as it enters the values.
     fn given(&self, default: &Value) -> Value {
         let mut given = default.clone();
         if self.drops_nulls() {

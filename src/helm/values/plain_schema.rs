@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// What is surely fitting fits by the library, too, for every draft.
+    /// Values that surely fit do so by the library, too, for every draft.
     #[test]
     fn never_says_that_something_fits_which_does_not() {
         let mut draw = Draw(88_172_645_463_325_252);

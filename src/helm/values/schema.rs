@@ -212,7 +212,7 @@ fn check(
     Ok(Vec::new())
 }
 
-/// What the library alone says.
+/// The message of the library alone.
 #[cfg(test)]
 pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), SchemaError> {
     CachedSchema { plain: None, compiled: OnceLock::new() }.checked(schema, values)

@@ -2,14 +2,14 @@
 
 use std::fmt::{self, Write};
 
-/// What the schemas of a chart and its subcharts say against values, in the order of the charts.
+/// Errors of the schemas of a chart and its subcharts against values, in the order of the charts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaErrors {
     /// One error for each chart that refuses its values.
     pub charts: Vec<ChartSchemaError>,
 }
 
-/// What the schema of one chart says against its values.
+/// Errors of the schema of one chart against its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChartSchemaError {
     /// The name of the chart, as its parent calls it.
@@ -28,12 +28,12 @@ pub enum SchemaError {
         line: usize,
         /// The column in the line, from 1.
         column: usize,
-        /// What is wrong, with the place.
+        /// The error, with the place.
         message: String,
     },
     /// The schema is not a JSON schema, or refers to a schema that cannot be read.
     NotASchema {
-        /// What the library says.
+        /// The message of the library.
         message: String,
     },
     /// The values do not pass.

@@ -28,7 +28,7 @@ struct Found {
     divisors: Vec<Number>,
 }
 
-/// What a compiled schema keeps of its rules.
+/// The kept rules of a compiled schema.
 #[derive(Clone, Default)]
 pub(super) struct Written {
     patterns: BTreeMap<String, String>,
@@ -226,7 +226,7 @@ fn semver(value: &Value) -> Result<(), Box<dyn Error>> {
     if valid { Ok(()) } else { Err("invalid semantic version".into()) }
 }
 
-/// What Go's net/url takes for a reference, where a backslash is none.
+/// A reference as Go's net/url takes it, where a backslash is none.
 fn uri_reference(value: &Value) -> Result<(), Box<dyn Error>> {
     let Value::String(text) = value else { return Ok(()) };
     if text.chars().any(|c| c < ' ' || c == '\u{7f}') {

@@ -8,7 +8,7 @@ use std::error::Error;
 pub(super) const MAX_INDEX: usize = 65_536;
 pub(super) const MAX_NESTED: usize = 30;
 
-/// What the text after `=` becomes.
+/// The sort of value that the text after `=` becomes.
 type Reader<'r> = &'r mut dyn FnMut(&str) -> Result<Value, Box<dyn Error + Send + Sync>>;
 
 /// `--set a.b=1,c[0]=x,d={1,2}`: numbers, booleans and null by their look.
@@ -213,7 +213,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `=`: a list in braces or one value.
+    /// The value after `=`: a list in braces or one value.
     fn value(&mut self) -> Result<Value, Stop> {
         match self.rest.get(self.at) {
             None => Err(Stop::End),

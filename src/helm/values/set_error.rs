@@ -35,7 +35,7 @@ pub enum SetError {
     IndexWithoutEnd,
     /// An index is not a number.
     IndexNotANumber {
-        /// What stands between the brackets.
+        /// The text between the brackets.
         text: String,
     },
     /// An index is below zero.

@@ -138,7 +138,7 @@ struct Issuer {
     key: RsaKey,
 }
 
-/// What a certificate says about its owner.
+/// The owner's names in a certificate.
 struct Subject {
     name: Vec<u8>,
     key_id: Vec<u8>,
@@ -222,7 +222,7 @@ fn alternative_names(args: &[Value]) -> Result<Vec<u8>, FuncError> {
     Ok(names)
 }
 
-/// What to put into a certificate.
+/// The content of a certificate to make.
 struct Wanted {
     name: String,
     days: i64,

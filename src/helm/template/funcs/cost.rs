@@ -10,7 +10,7 @@ const BYTES: u64 = 64;
 /// Bytes of text for one step, where every byte is tried against a pattern.
 const SEARCHED: u64 = 4;
 
-/// What a call takes beside what every call does.
+/// The cost of a call beside that of every call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Statements that take as long.
@@ -19,7 +19,7 @@ pub(crate) struct Cost {
     pub(crate) keys: u64,
 }
 
-/// What a call with these arguments takes.
+/// The cost of a call with these arguments.
 pub(crate) fn cost(name: &str, args: &[Value]) -> Cost {
     let keys = match name {
         "genPrivateKey" => match args.first().and_then(Value::as_str).map(|kind| &**kind) {

@@ -44,7 +44,7 @@ fn times(name: &str) -> usize {
     }
 }
 
-/// What the values of a text come to that is parsed.
+/// The size of the values of a text that is parsed.
 fn parsed(name: &str, args: &[Value]) -> usize {
     let text = args.first().and_then(Value::as_str).map_or(&[][..], |text| text.as_bytes());
     let count = |marks: &[u8]| text.iter().filter(|byte| marks.contains(byte)).count();

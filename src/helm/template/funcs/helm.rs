@@ -189,7 +189,7 @@ fn everyday(node: &yaml::Node) -> Option<Value> {
     })
 }
 
-/// What a text of YAML says, with every number a float64.
+/// The value of a text of YAML, with every number a float64.
 fn read_yaml(text: &str) -> Result<Value, yaml::Error> {
     let node = yaml::parse(text)?;
     match everyday(&node) {

@@ -36,7 +36,7 @@ use super::set::TemplateSet;
 use super::value::Value;
 use choices::is_empty as empty;
 
-/// What a function can reach beside its arguments.
+/// Everything that a function can reach beside its arguments.
 pub(super) struct Call<'a, 'e> {
     pub(super) set: &'a TemplateSet,
     pub(super) context: &'a mut Context<'e>,
@@ -65,7 +65,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// What a function gives.
+/// The result of a function.
 pub(super) type Outcome = Result<Value, FuncError>;
 
 /// How a function runs.

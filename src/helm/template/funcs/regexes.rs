@@ -221,7 +221,7 @@ impl<'t> Replacement<'t> {
         Replacement(pieces)
     }
 
-    /// What it is made of for one match.
+    /// The replacement for one match.
     fn pieces(
         &self,
         text: &'t [u8],
