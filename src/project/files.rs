@@ -31,13 +31,13 @@ const CHART_FOLDERS: usize = 10;
 /// More files than this below the reconcilers are not read.
 const MOST: usize = 5_000;
 
-/// What the settings say about kinds.
+/// The settings of kinds.
 pub fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) -> Arc<Options> {
     let settings = &project.settings;
     Arc::new(Options {
         reconcilers: settings.reconcilers.clone(),
         reconciler_folders: project.reconcilers.iter().map(|path| path.display().to_string()).collect(),
-        // What the user has allowed is known when files are read.
+        // The user's permissions are known when files are read.
         allow: Allow::default(),
         granted: BTreeSet::new(),
         linked: Vec::new(),
@@ -56,7 +56,7 @@ pub struct Unasked {
     linked: Vec<(String, String)>,
     /// Dependencies that are older in `charts/` than their folder.
     outdated: Vec<Outdated>,
-    /// What could not be read, and why.
+    /// Files that could not be read, and why.
     unread: Vec<(String, String)>,
 }
 
@@ -68,7 +68,7 @@ impl Memory {
 }
 
 impl Unasked {
-    /// What these files want and the user has to allow, whatever lies on disk by now.
+    /// Permissions that these files want from the user, whatever lies on disk by now.
     pub(crate) fn wanted(&self, project: &Project, programs: Vec<Permission>) -> Vec<Permission> {
         trust::wanted_of(project, &self.files.watches, programs)
     }
@@ -121,7 +121,7 @@ struct LinksOut<'a> {
 
 impl LinksOut<'_> {
     fn follow(&mut self, at: &Path, depth: usize) {
-        // What is not there cannot be read either.
+        // A file that is not there cannot be read either.
         let Ok(target) = at.canonicalize() else { return };
         if self.walk.is_cut() {
             return;
@@ -139,7 +139,7 @@ impl LinksOut<'_> {
     }
 }
 
-/// What changes from load to load.
+/// The parts that change from load to load.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Makes sources of files.
@@ -337,7 +337,7 @@ pub fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
     texts
 }
 
-/// What is not the user's own: packages and hidden files.
+/// Folders that are not the user's own: packages and hidden files.
 pub fn is_foreign(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name.starts_with('.') || matches!(&*name, "node_modules" | "vendor" | "target" | "testdata")
@@ -349,7 +349,7 @@ pub fn is_foreign(path: &Path) -> bool {
 /// Where it cannot be written.
 pub fn write_declarations(project: &Project, crds: &[Arc<Value>]) -> Result<()> {
     let text = opdev_types::declarations::declarations(crds.iter().map(AsRef::as_ref));
-    // What git tracks was looked at when opdev started.
+    // The files that git tracks were looked at when opdev started.
     let folder = PrivateFolder::make(&state_path(&project.root))?.folder("types")?;
     if folder.read("opdev.d.ts").is_ok_and(|there| there.is_some_and(|there| there == text.as_bytes())) {
         return Ok(());

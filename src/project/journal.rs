@@ -152,7 +152,7 @@ pub fn follow(
     }
 }
 
-/// What tells a file from the one that took its place.
+/// The identity of a file, which tells it from one that took its place.
 fn identity(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt as _;
     path.metadata().ok().map(|data| data.ino())

@@ -44,7 +44,7 @@ pub struct Project {
     pub samples: Vec<PathBuf>,
     /// The path of `opdev.yaml`, relative to the root, where there is one.
     pub settings_file: Option<PathBuf>,
-    /// What `opdev.yaml` says.
+    /// The settings of `opdev.yaml`.
     pub settings: Settings,
     /// Warnings about `opdev.yaml`.
     pub diagnostics: Vec<Diagnostic>,
@@ -220,7 +220,7 @@ impl Project {
     }
 }
 
-/// What would make a folder a project, and the command that does it.
+/// The file that would make a folder a project, and the command that writes it.
 /// What was looked for, and what to do, a line each.
 fn begin(folder: &Path) -> String {
     let begin = if folder.join("Chart.yaml").is_file() {

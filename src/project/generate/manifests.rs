@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the user asks for beside what the project says.
+/// The user's wishes beside the settings of the project.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Package patterns in place of those of the Makefile.
@@ -58,12 +58,12 @@ pub struct Target {
     pub artifact: Artifact,
 }
 
-/// What was made.
+/// The files that were made, and what is wrong with them.
 #[derive(Debug, Default)]
 pub struct Made {
     /// The files, in order.
     pub files: Vec<Target>,
-    /// What is wrong, with excerpts.
+    /// Errors and warnings, with excerpts.
     pub diagnostics: Vec<opdev_event::Diagnostic>,
     /// Names of CRDs that could not be made in full; they are not among the files.
     pub broken: Vec<String>,

@@ -23,7 +23,7 @@ const TOOLS: [&str; 5] = ["tools", "hack/tools", "internal/tools", "build/tools"
 const ROOTS: [&str; 6] =
     ["PROJECT", "go.mod", "opdev.yaml", "config/opdev.yaml", "watches.yaml", "config/watches.yaml"];
 
-/// What packages are looked for.
+/// The sort of packages to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Packages with kinds.

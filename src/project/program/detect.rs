@@ -343,7 +343,7 @@ const OFF: [(&str, &str); 6] = [
     ("health-addr", "0"),
 ];
 
-/// What the files of a main package say.
+/// Facts from the files of a main package.
 #[derive(Clone, Debug, Default)]
 struct Main {
     /// True if a manager is made there.
@@ -374,12 +374,12 @@ impl Main {
     }
 }
 
-/// What the Go files of a project say, without a Go toolchain.
+/// Facts from the Go files of a project, without a Go toolchain.
 #[derive(Debug, Default)]
 struct Sources {
     /// Main packages by their folders.
     mains: BTreeMap<PathBuf, Main>,
-    /// What `//go:embed` names, as globs relative to the root.
+    /// Files that `//go:embed` names, as globs relative to the root.
     embedded: BTreeSet<String>,
     /// The folders of this module that the files of a folder import.
     imports: BTreeMap<PathBuf, BTreeSet<PathBuf>>,

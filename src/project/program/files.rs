@@ -13,7 +13,7 @@ const FOREIGN: [&str; 7] = ["vendor", "node_modules", "target", "bin", "testdata
 /// More folders than this are not listened to.
 const MOST: usize = 4_000;
 
-/// What a program was made of, by content.
+/// The files that a program was made of, by content.
 #[derive(Debug)]
 pub struct Tree {
     dir: PathBuf,

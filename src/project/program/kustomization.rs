@@ -61,13 +61,13 @@ impl Files for Overlaid {
     }
 }
 
-/// What a kustomization deploys.
+/// The objects that a kustomization deploys.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomized {
     pub(crate) parts: Vec<BuiltObject>,
     /// The namespace that all of it is put into.
     pub namespace: Option<String>,
-    /// What stands before every name.
+    /// The prefix of every name.
     pub(crate) prefix: String,
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What the Deployment gives.
+/// The surroundings that the Deployment gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deployed {
     /// The file it stands in, relative to the project's root.
@@ -23,11 +23,11 @@ pub struct Deployed {
     pub webhook_port: Option<u16>,
     /// Files of the project that the arguments or variables name in place of a mounted ConfigMap.
     pub mounted: Vec<PathBuf>,
-    /// What was left out and why, in words.
+    /// Parts that were left out and why, in words.
     pub left_out: Vec<String>,
 }
 
-/// What stands for the pod that does not exist.
+/// The stand-in for the pod that does not exist.
 #[derive(Clone, Copy, Debug)]
 pub struct Pod<'a> {
     /// The namespace that opdev works on.
@@ -98,7 +98,7 @@ pub(crate) fn container(deployment: &Value) -> Option<&Value> {
     named.or_else(|| containers.iter().find(|one| one["name"] != "kube-rbac-proxy")).copied()
 }
 
-/// What a container mounts: the mount and its volume.
+/// The volumes that a container mounts: each mount and its volume.
 pub(crate) fn mounts<'a>(
     deployment: &'a Value,
     container: &'a Value,

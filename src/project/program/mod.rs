@@ -44,7 +44,7 @@ impl Programs {
         self
     }
 
-    /// What they reconcile.
+    /// The kinds that they reconcile.
     pub fn reconcile(&self) -> Vec<OwnProgram> {
         let of = |plan: &Plan| {
             let kinds = plan.kinds.clone();
@@ -53,7 +53,7 @@ impl Programs {
         self.plans.iter().map(of).collect()
     }
 
-    /// What the user is asked before anything of them is built or started.
+    /// Permissions to ask for before anything of them is built or started.
     pub fn permissions(&self) -> Vec<Permission> {
         self.plans.iter().map(permission).collect()
     }
@@ -78,7 +78,7 @@ impl Programs {
     }
 }
 
-/// What the user is asked before anything of a program is built or started.
+/// The permission to ask for before anything of a program is built or started.
 pub fn permission(plan: &Plan) -> Permission {
     let (program, build) = plan.commands();
     Permission::StartOperator { program, build, folder: plan.dir.display().to_string() }

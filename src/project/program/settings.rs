@@ -118,7 +118,7 @@ pub enum Build {
         package: String,
         /// Flags of the project's own build, without `-o` and `-ldflags`.
         flags: Vec<String>,
-        /// What the project's own build gives to the linker.
+        /// The linker flags of the project's own build.
         ldflags: String,
     },
     /// A command of the user's.
@@ -127,7 +127,7 @@ pub enum Build {
     None,
 }
 
-/// What is built, started and watched.
+/// The build, the command and the watched files of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The program in words, such as `go ./cmd` or `kopf run operator.py`.
@@ -138,7 +138,7 @@ pub struct Plan {
     pub dir: PathBuf,
     /// How it comes to be.
     pub build: Build,
-    /// What is started, with its arguments; for Go the binary is put before them.
+    /// The command with its arguments; for Go the binary is put before them.
     pub command: Vec<String>,
     /// Environment variables of build and program.
     pub env: BTreeMap<String, String>,

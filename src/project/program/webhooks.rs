@@ -27,7 +27,7 @@ pub const CONFIGURATIONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What a project says about its webhooks.
+/// A project's settings of its webhooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Webhooks {
     /// Admission configurations, as they stand in the files.

@@ -25,7 +25,7 @@ pub struct Addition {
     /// `None` where there is no such file yet.
     pub before: Option<String>,
     pub after: String,
-    /// What to know before it is written.
+    /// A note for the user before it is written.
     pub notes: Vec<String>,
 }
 

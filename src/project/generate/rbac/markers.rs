@@ -37,7 +37,7 @@ fn is_marker(line: &str) -> bool {
 fn begins_in_code(text: &str) -> Vec<bool> {
     let bytes = text.as_bytes();
     let (mut begins, mut at) = (vec![true], 0);
-    // What ends the string or comment.
+    // The end of the string or comment.
     let mut inside: Option<&[u8]> = None;
     while let Some(byte) = bytes.get(at) {
         let rest = &bytes[at..];

@@ -5,9 +5,9 @@ use opdev_event::MissingRule;
 use opdev_object::yaml;
 use serde_json::{Value, json};
 
-/// What who only looks needs.
+/// The verbs of a reader.
 const READ: [&str; 3] = ["get", "list", "watch"];
-/// What who keeps objects needs.
+/// The verbs of a writer.
 const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 /// The verbs to allow where these were refused: a few calls later the others would be refused, too.
@@ -120,7 +120,7 @@ fn is(object: &Value, kind: &str, name: &str) -> bool {
     object["kind"] == kind && object["metadata"]["name"] == name
 }
 
-/// What was made by lines has to hold the rules as data.
+/// A text that was made by lines has to hold the rules as data.
 fn check(text: &str, kind: &str, name: &str, missing: &[&MissingRule]) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     let (from, to) = document(&lines, kind, name).context("the rules cannot be added to it by machine")?;

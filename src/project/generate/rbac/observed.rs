@@ -17,7 +17,7 @@ pub struct Resource {
     pub name: String,
 }
 
-/// What was used of one resource.
+/// The used verbs of one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// The verbs.
@@ -26,7 +26,7 @@ pub struct Used {
     pub controllers: BTreeSet<String>,
 }
 
-/// What was used, by resource.
+/// The used verbs, by resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// By resource.
@@ -110,7 +110,7 @@ impl Rights {
         used.controllers.insert(controller.to_owned());
     }
 
-    /// What was used and the roles do not allow.
+    /// The used verbs that the roles do not allow.
     pub fn missing(&self, roles: &[Value]) -> Vec<Difference> {
         let differences = self.used.iter().filter_map(|(resource, used)| {
             let verbs = ordered(used.verbs.iter().filter(|verb| !allows(roles, resource, verb)));

@@ -54,7 +54,7 @@ struct Found {
     object: Value,
 }
 
-/// What the files hold.
+/// The content of the files.
 #[derive(Clone, Debug, Default)]
 pub struct RoleFiles {
     found: Vec<Found>,
@@ -209,7 +209,7 @@ impl RoleFiles {
         })
     }
 
-    /// What has to be on the cluster, in order: the namespace, the ServiceAccount, roles, bindings.
+    /// Objects that have to be on the cluster, in order: the namespace, the ServiceAccount, roles, bindings.
     pub fn objects(&self, account: &Account) -> Vec<Value> {
         let Account { namespace, name } = account;
         let mut objects = vec![
