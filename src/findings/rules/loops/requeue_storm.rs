@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     what: "The reconciler asks to run again in less than a second, does nothing, and asks again. The \
            worker is busy with it, and the log fills.",
     when: "20 reconciles in a row and 30 s with equal calls and answers, nothing written and no event \
-           among the causes. Where it asks without a time, 6 in a row and 5 s, for the queue makes the \
+           among the causes. Where it asks without a time, 4 in a row and 5 s, for the queue makes the \
            pauses longer and longer.",
     never: "reconciles with an error or a conflict among their calls.",
     fix: "Return without a requeue and let a watch wake the reconciler, or ask for a time that fits \
@@ -27,7 +27,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
     let seconds = evidence.ended.duration_since(track.idle_since).as_secs();
     let untimed = evidence.requeue.is_some_and(|after| after.is_zero());
-    let storm = track.idle >= 20 && seconds >= 30 || untimed && track.idle >= 6 && seconds >= 5;
+    let storm = track.idle >= 20 && seconds >= 30 || untimed && track.idle >= 4 && seconds >= 5;
     if !storm {
         return;
     }
