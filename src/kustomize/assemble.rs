@@ -390,7 +390,11 @@ impl<'a> Build<'a> {
             self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
         }
         for at in 0..content.transformers.len() {
-            self.step(file, resources, |all| transform::described(files, file, at, all))?;
+            let described = self.unless_left_out(transform::described(files, file, at))?;
+            // A step each, so that none lets the objects grow without a look at their size.
+            for one in described.into_iter().flatten() {
+                self.step(file, resources, |all| transform::change(file, at, &one, all))?;
+            }
         }
         Ok(())
     }

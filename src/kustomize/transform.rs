@@ -187,7 +187,7 @@ pub(crate) fn replicas(
 /// A change as a file describes it. The places are only those of the file, without kustomize's defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Described {
+pub(crate) struct Described {
     api_version: String,
     kind: String,
     labels: BTreeMap<String, String>,
@@ -197,45 +197,40 @@ struct Described {
     field_specs: Vec<FieldSpec>,
 }
 
-/// Makes the changes of one entry of `transformers`: of a file, or of YAML that stands in the entry itself.
-/// Built are kustomize's plugins for labels, annotations, prefixes and suffixes; nothing is ever run.
-pub(crate) fn described(
-    files: &dyn Files,
-    file: &File,
-    at: usize,
-    resources: &mut [Resource],
-) -> Result<(), Error> {
-    let wrong = |kind: ErrorKind| file.error("transformers", Some(at), kind);
+/// The changes of one entry of `transformers`: of a file, or of YAML that stands in the entry itself.
+pub(crate) fn described(files: &dyn Files, file: &File, at: usize) -> Result<Vec<Described>, Error> {
     let entry = &file.content.transformers[at];
     let (path, text) = if entry.contains('\n') {
         (file.path.clone(), entry.clone())
     } else {
-        load_text(files, &file.root, entry).map_err(|why| wrong(why.into()))?
+        load_text(files, &file.root, entry).map_err(|why| file.error("transformers", Some(at), why))?
     };
     let documents = read::documents(&text)
         .map_err(|error| Error::new(&path, error.line, ErrorKind::Yaml { message: error.message }))?;
-    for document in documents {
-        let described: Described =
-            serde_json::from_value(document.value).map_err(|error| Error::form(&path, &error))?;
-        let made = match (described.api_version.as_str(), described.kind.as_str()) {
-            ("builtin", "LabelTransformer") => {
-                add_pairs(resources, &described.labels, &described.field_specs)
-            }
-            ("builtin", "AnnotationsTransformer") => {
-                add_pairs(resources, &described.annotations, &described.field_specs)
-            }
-            ("builtin", "PrefixTransformer") => {
-                affix(resources, &described.prefix, End::Prefix, &described.field_specs)
-            }
-            ("builtin", "SuffixTransformer") => {
-                affix(resources, &described.suffix, End::Suffix, &described.field_specs)
-            }
-            (_, kind) => {
-                let kind = KustomizationError::Transformer { kind: kind.to_owned() };
-                return Err(wrong(kind.into()).hint(BUILD_IT));
-            }
-        };
-        made.map_err(wrong)?;
-    }
-    Ok(())
+    let form = |document: read::Document| {
+        serde_json::from_value(document.value).map_err(|error| Error::form(&path, &error))
+    };
+    documents.into_iter().map(form).collect()
+}
+
+/// Makes such a change. Built are kustomize's plugins for labels, annotations, prefixes and suffixes; nothing
+/// is ever run.
+pub(crate) fn change(
+    file: &File,
+    at: usize,
+    described: &Described,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
+    let Described { labels, annotations, prefix, suffix, field_specs, .. } = described;
+    let made = match (described.api_version.as_str(), described.kind.as_str()) {
+        ("builtin", "LabelTransformer") => add_pairs(resources, labels, field_specs),
+        ("builtin", "AnnotationsTransformer") => add_pairs(resources, annotations, field_specs),
+        ("builtin", "PrefixTransformer") => affix(resources, prefix, End::Prefix, field_specs),
+        ("builtin", "SuffixTransformer") => affix(resources, suffix, End::Suffix, field_specs),
+        (_, kind) => {
+            let kind = KustomizationError::Transformer { kind: kind.to_owned() };
+            return Err(file.error("transformers", Some(at), kind).hint(BUILD_IT));
+        }
+    };
+    made.map_err(|why| file.error("transformers", Some(at), why))
 }

@@ -475,7 +475,7 @@ fn all_fail(rest: &Rest, applied: &[Applied<'_>]) -> bool {
 /// Returns true if nothing is there but samples.
 fn makes_nothing(made: &Snapshot, applied: &[Applied<'_>]) -> bool {
     let samples: BTreeSet<ObjectKey> = applied.iter().filter_map(|applied| key_of(applied.sample)).collect();
-    // A sample of another version has the key of the version that is preferred.
+    // The key of a sample has a namespace, whatever the scope of its kind.
     let is_sample =
         |key: &ObjectKey| samples.iter().any(|sample| (&sample.kind, &sample.name) == (&key.kind, &key.name));
     made.0.keys().all(is_sample)

@@ -135,24 +135,31 @@ const CANNOT_BUILD: &str = "unable to build kubernetes objects from release mani
 /// Completes one rendered object.
 pub(crate) async fn want(
     api: &Api,
-    mut object: Value,
+    object: Value,
     owner: &Owner,
     release: ReleaseNames<'_>,
 ) -> anyhow::Result<Wanted> {
-    let resource = resource_of(api, &object).await?;
-    inject(&mut object, owner, release, resource.namespaced);
-    Ok(Wanted::new(object, resource))
+    completed(api, object, |object, namespaced| inject(object, owner, release, namespaced)).await
 }
 
 /// Completes an object of a chart's `crds/`: the release does not own it.
 pub(crate) async fn want_crd(
     api: &Api,
-    mut object: Value,
+    object: Value,
     owner: &Owner,
     release: ReleaseNames<'_>,
 ) -> anyhow::Result<Wanted> {
+    completed(api, object, |object, namespaced| mark(object, owner, release, namespaced)).await
+}
+
+/// An object with the fields that the operator adds, for which the scope of its kind has to be known.
+async fn completed(
+    api: &Api,
+    mut object: Value,
+    add: impl FnOnce(&mut Value, bool),
+) -> anyhow::Result<Wanted> {
     let resource = resource_of(api, &object).await?;
-    mark(&mut object, owner, release, resource.namespaced);
+    add(&mut object, resource.namespaced);
     Ok(Wanted::new(object, resource))
 }
 
