@@ -33,6 +33,10 @@ const MOST_ENTRIES: usize = 10_000;
 const MOST_OBJECTS: usize = 3_000;
 /// About how many bytes of JSON the objects of one kustomization may have.
 const LARGEST: usize = 32 * 1024 * 1024;
+/// Changes that files of their own describe, of one kustomization: an object keeps each name that it had.
+const MOST_CHANGES: usize = 100;
+/// Characters of a name in Kubernetes; no affix needs more.
+const LONGEST_NAME: usize = 253;
 /// An object that is only for kustomize carries this annotation.
 const LOCAL: &str = "config.kubernetes.io/local-config";
 
@@ -389,10 +393,15 @@ impl<'a> Build<'a> {
         for at in 0..content.replacements.len() {
             self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
         }
+        let mut changes = 0;
         for at in 0..content.transformers.len() {
             let described = self.unless_left_out(transform::described(files, file, at))?;
             // A step each, so that none lets the objects grow without a look at their size.
             for one in described.into_iter().flatten() {
+                changes += 1;
+                if changes > MOST_CHANGES || one.growth() > LONGEST_NAME {
+                    return Err(self.exhaust(&file.path, Limit::Entries(MOST_CHANGES)));
+                }
                 self.step(file, resources, |all| transform::change(file, at, &one, all))?;
             }
         }

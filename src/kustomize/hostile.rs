@@ -108,6 +108,19 @@ fn entries_objects_and_types_have_a_bound() {
 }
 
 #[test]
+fn names_that_grow_without_end_are_refused() {
+    let kustomization = || ("kustomization.yaml", "resources: [a.yaml]\ntransformers: [t.yaml]\n".to_owned());
+    let grows = |size: usize, places: usize| {
+        let (prefix, places) = ("x".repeat(size), "- path: metadata/name\n".repeat(places));
+        format!("apiVersion: builtin\nkind: PrefixTransformer\nprefix: {prefix}\nfieldSpecs:\n{places}---\n")
+    };
+    for text in [grows(1, 1000), grows(1000, 1), grows(200, 1).repeat(101)] {
+        let said = refused(&[kustomization(), ("a.yaml", DEPLOYMENT.to_owned()), ("t.yaml", text)]);
+        assert!(said.contains("100"), "{said}");
+    }
+}
+
+#[test]
 fn a_kustomization_behind_a_link_out_of_its_folder_is_none() {
     let said = refused(&[("kustomization.yaml", "link".to_owned()), ("a.yaml", DEPLOYMENT.to_owned())]);
     assert!(said.contains("there is no kustomization.yaml") && !said.contains("secret"), "{said}");

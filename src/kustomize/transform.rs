@@ -197,6 +197,13 @@ pub(crate) struct Described {
     field_specs: Vec<FieldSpec>,
 }
 
+impl Described {
+    /// Bytes that one name may grow by: a place may be named many times.
+    pub(crate) fn growth(&self) -> usize {
+        (self.prefix.len() + self.suffix.len()).saturating_mul(self.field_specs.len())
+    }
+}
+
 /// The changes of one entry of `transformers`: of a file, or of YAML that stands in the entry itself.
 pub(crate) fn described(files: &dyn Files, file: &File, at: usize) -> Result<Vec<Described>, Error> {
     let entry = &file.content.transformers[at];
