@@ -16,7 +16,9 @@ pub(super) struct VersionArgs {
     output: String,
 }
 
-/// Print what makes a shell complete opdev's commands and flags
+/// Print what makes a shell complete opdev's commands, flags and values
+///
+/// The shell asks opdev at each tab: for contexts of the kubeconfig, objects of the samples, rules, tags and paths.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "bash: opdev completions bash > /etc/bash_completion.d/opdev\n\
                         zsh:  opdev completions zsh > \"${fpath[1]}/_opdev\"\n\
@@ -60,11 +62,11 @@ pub(super) fn version(args: &VersionArgs) -> Result<()> {
     print(format!("{text}\n").as_bytes())
 }
 
-/// Prints completions.
-pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<()> {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "opdev", &mut text);
-    print(&text)
+/// Prints the script with which a shell asks opdev at each tab.
+pub(super) fn completions(args: &CompletionsArgs) -> Result<()> {
+    let name = args.shell.to_string();
+    let text = super::complete::script(&name)?;
+    print(&text.with_context(|| format!("{name} cannot be completed"))?)
 }
 
 /// Writes man pages.

@@ -6,6 +6,7 @@ mod arguments;
 mod begin;
 mod ci;
 mod compare;
+mod complete;
 mod crd;
 mod dependency;
 mod deploy;
@@ -143,6 +144,14 @@ fn run() -> ExitCode {
     if let Some(played) = crate::envtest::part(stop) {
         return code(played.map(|()| ExitCode::SUCCESS));
     }
+    match complete::answer(Cli::command) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::FAILURE;
+        }
+    }
     let command = match parse() {
         Ok(command) => command,
         Err(error) => {
@@ -181,7 +190,7 @@ fn run() -> ExitCode {
         Command::Trust(args) => trust::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Version(args) => about::version(&args),
-        Command::Completions(args) => about::completions(&args, Cli::command()),
+        Command::Completions(args) => about::completions(&args),
         Command::Man(args) => about::man(&args, Cli::command()),
     };
     code(result.map(|()| ExitCode::SUCCESS))

@@ -7,12 +7,17 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// `.opdev` in the project. Where that is missing and cannot be made (a read-only mount, a folder of another
-/// user), a folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below
+/// `.opdev` in the project. Where that cannot be made or written (a read-only mount, a folder of another user),
+/// a folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below
 /// `~/.local/state/opdev/projects`.
 pub fn state_path(root: &Path) -> PathBuf {
-    let may_write = accessat(CWD, root, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-    path_where(root, !matches!(may_write, Err(Errno::ACCESS | Errno::ROFS)), user_config::state_folder)
+    path_where(root, may_write, user_config::state_folder)
+}
+
+/// Returns false for a folder that this user cannot write. One that is not there is no such folder.
+fn may_write(folder: &Path) -> bool {
+    let may = accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+    !matches!(may, Err(Errno::ACCESS | Errno::ROFS))
 }
 
 /// A path below the project's folder as it is shown: relative to the project where it lies in it.
@@ -20,9 +25,10 @@ pub fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-fn path_where(root: &Path, may_write: bool, own: impl Fn() -> Option<PathBuf>) -> PathBuf {
+fn path_where(root: &Path, may_write: impl Fn(&Path) -> bool, own: impl Fn() -> Option<PathBuf>) -> PathBuf {
     let inside = root.join(STATE);
-    if may_write || inside.symlink_metadata().is_ok() {
+    // The folder of another user, who ran opdev here, is of no use either.
+    if may_write(root) || inside.symlink_metadata().is_ok() && may_write(&inside) {
         return inside;
     }
     let Some(own) = own() else { return inside };
@@ -53,7 +59,7 @@ mod tests {
         for root in [&one, &two] {
             std::fs::create_dir_all(root).unwrap();
         }
-        let of = |root: &Path| path_where(root, false, || Some(own.clone()));
+        let of = |root: &Path| path_where(root, |path| path.ends_with(".opdev"), || Some(own.clone()));
         let first = of(&one);
         assert!(first.starts_with(own.join("projects")) && first.ends_with("shop/.opdev"), "{first:?}");
         assert!(first.parent().unwrap().is_dir());
@@ -62,6 +68,8 @@ mod tests {
         assert_eq!(shown(&one, &first), first.display().to_string());
         std::fs::create_dir(one.join(".opdev")).unwrap();
         assert_eq!(of(&one), one.join(".opdev"), "one that is there is taken");
-        assert_eq!(path_where(&two, false, || None), two.join(".opdev"), "nobody has a home");
+        let of_another = path_where(&one, |_| false, || Some(own.clone()));
+        assert_eq!(of_another, first, "one that cannot be written is left alone");
+        assert_eq!(path_where(&two, |_| false, || None), two.join(".opdev"), "nobody has a home");
     }
 }

@@ -244,6 +244,12 @@ fn settings(project: &Project) -> Option<(String, String)> {
     Some((path.display().to_string(), text))
 }
 
+/// The files of the project's samples.
+pub fn samples(project: &Project) -> Vec<PathBuf> {
+    let paths = project.samples.iter().map(|path| project.root.join(path));
+    paths.flat_map(|path| yaml_files_below(&path, SAMPLE_FOLDERS)).collect()
+}
+
 /// The YAML files of a folder, then those of the folders in it, so many levels down.
 pub fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
     let mut files = yaml_files(path).unwrap_or_default();

@@ -33,3 +33,4 @@ pub use input::{NoEnvironment, TortureInput};
 pub use judge::{Difference, Ignored, IgnoredError, Rule};
 pub use plan::{Class, ClassError, Level};
 pub use report::{Finding, Learnt, Progress, Report, junit, text};
+pub use scenario::SCENARIOS;

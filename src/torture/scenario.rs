@@ -153,6 +153,9 @@ pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
     ObjectRef::of(object)
 }
 
+/// The names of the scenarios that a sample can have. Beside them each toggled field has one: `toggle FIELD`.
+pub const SCENARIOS: [&str; 7] = ["recreate", "up-down", "down-up", "grow", "child", "namespace", "twin"];
+
 /// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as
 /// `.spec.replicas`.
 pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
@@ -291,6 +294,8 @@ mod tests {
             names,
             ["recreate", "up-down", "down-up", "grow", "toggle tls.enabled", "child", "namespace", "twin"]
         );
+        let named: Vec<&str> = names.into_iter().filter(|name| !name.starts_with("toggle ")).collect();
+        assert_eq!(named, SCENARIOS, "what the shell completes");
         let words = |at: usize| found[at].steps.iter().map(Step::words).collect::<Vec<_>>();
         assert_eq!(words(1), ["apply Db db", "Db db: .spec.replicas → 3", "Db db: .spec.replicas → 2"]);
         assert_eq!(

@@ -30,13 +30,13 @@ use opdev_panes::terminal::background;
 use opdev_panes::terminal::background::{Background, Taken};
 use opdev_panes::terminal::clipboard;
 use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
+use opdev_panes::terminal::screen::{self, Screen};
 use opdev_panes::theme::Theme;
 use opdev_state::State;
-use ratatui::Terminal;
-use ratatui::backend::{self, CrosstermBackend};
+use ratatui::backend;
 use rustix::process::{Pid, getpgid, getpgrp, kill_process_group};
 use std::future::poll_fn;
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
+use std::io::{self, IsTerminal, Write as _};
 use std::mem::{ManuallyDrop, replace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -78,24 +78,6 @@ pub fn run(input: TuiInput) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let shown = catch_unwind(AssertUnwindSafe(|| runtime.block_on(show(input))));
     shown.unwrap_or_else(|_| Err(anyhow::anyhow!("the terminal's thread panicked")))
-}
-
-type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
-
-fn new_screen() -> anyhow::Result<Screen> {
-    let out = BufWriter::with_capacity(1 << 16, io::stdout());
-    Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")
-}
-
-/// Drops a screen. One that hides the cursor says so on standard error where the cursor cannot be shown,
-/// which panics where standard error is the terminal that is gone: the cursor is shown before, or the memory
-/// is left to the end of the process.
-fn let_go(mut screen: Screen) -> io::Result<()> {
-    let shown = screen.show_cursor();
-    if shown.is_err() {
-        std::mem::forget(screen);
-    }
-    shown
 }
 
 /// Signals that end the screen or put it to sleep.
@@ -173,7 +155,7 @@ fn look_of(var: impl Fn(&str) -> Option<String> + Copy) -> Look {
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
-    let screen = new_screen()?;
+    let screen = screen::open()?;
     let var = |name: &str| std::env::var(name).ok();
     let look = look_of(var);
     let view = ViewState { look, ..ViewState::default() };
@@ -337,6 +319,7 @@ impl Loop {
         let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
+        screen::fit(&mut self.screen)?;
         let drawn = self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
         let links = links::of_frame(drawn.buffer, view, state);
         // Those that were there are still: nothing has been drawn over them.
@@ -429,7 +412,10 @@ impl Loop {
         for command in update(&mut self.view, input, &self.state) {
             match command {
                 Command::Request(id, request) => self.ask(id, request),
-                Command::Redraw => self.repaint()?,
+                Command::Redraw => {
+                    self.guard.renew()?;
+                    self.repaint()?;
+                }
                 Command::Copy(text) => self.copy(&text)?,
                 Command::OpenFile { path, line, column } => self.file = Some((path, line, column)),
                 Command::Run(program) => self.program = Some(program),
@@ -582,8 +568,8 @@ impl Loop {
     /// Forgets what is on the screen, so that the next frame draws all of it. `Terminal::clear` would ask the
     /// terminal where its cursor is, and the answer would come in as keys.
     fn repaint(&mut self) -> anyhow::Result<()> {
-        let before = ManuallyDrop::into_inner(replace(&mut self.screen, ManuallyDrop::new(new_screen()?)));
-        let_go(before)?;
+        let before = ManuallyDrop::into_inner(replace(&mut self.screen, ManuallyDrop::new(screen::open()?)));
+        screen::let_go(before)?;
         self.links.clear();
         queue!(self.screen.backend_mut(), Clear(ClearType::All))?;
         self.dirty = true;

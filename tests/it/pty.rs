@@ -120,6 +120,23 @@ impl Pty {
         }
     }
 
+    /// Waits until a text was written so many times, whatever has become of it since. What is on the screen
+    /// afterwards was drawn later.
+    pub(crate) fn wait_for_written(&self, text: &str, times: usize) {
+        let start = Instant::now();
+        let mut output = self.output.0.lock().unwrap();
+        while String::from_utf8_lossy(&output.raw).matches(text).count() < times {
+            let left = DEADLINE.saturating_sub(start.elapsed());
+            assert!(
+                !left.is_zero(),
+                "not written {times} times: {text}\n{}",
+                output.terminal.screen().contents()
+            );
+            assert!(!output.closed, "ended before {text}:\n{}", output.terminal.screen().contents());
+            output = self.output.1.wait_timeout(output, left).unwrap().0;
+        }
+    }
+
     /// Waits for a text on the screen.
     pub(crate) fn wait_for(&self, text: &str) {
         self.wait_until(text, |screen| screen.contents().contains(text));
@@ -133,6 +150,13 @@ impl Pty {
     /// The process id.
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.process_id().unwrap()).unwrap()
+    }
+
+    /// The modes of a shell, as `reset` in another window gives them to a terminal.
+    pub(crate) fn reset_modes(&self) {
+        let terminal = self.master.tty_name().unwrap();
+        let done = std::process::Command::new("stty").arg("-F").arg(terminal).arg("sane").status().unwrap();
+        assert!(done.success());
     }
 
     /// Sends a signal to the program.

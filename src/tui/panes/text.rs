@@ -143,12 +143,13 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// Text that is safe to draw: tabs become spaces, other control characters, and those that turn text around,
-/// a dot.
+/// a dot. Flags become the two letters of their country: terminals do not agree on how wide a flag is.
 pub fn clean(text: &str) -> String {
     text.chars()
         .flat_map(|c| match c {
             '\t' => [Some(' '), Some(' ')],
             c if is_hidden(c) => [Some('·'), None],
+            '\u{1f1e6}'..='\u{1f1ff}' => [char::from_u32(u32::from(c) - 0x1f1e6 + u32::from('A')), None],
             c => [Some(c), None],
         })
         .flatten()
@@ -312,5 +313,6 @@ mod tests {
     #[test]
     fn nothing_that_steers_a_terminal_gets_through() {
         assert_eq!(clean("a\tb\u{1b}[31mc\r\n"), "a  b·[31mc··");
+        assert_eq!(clean("🇩🇪 x"), "DE x", "as wide in each terminal");
     }
 }

@@ -93,7 +93,7 @@ fn places_are_links_where_the_terminal_knows_them_and_any_file_opens_in_the_edit
         let (folder, project) = demo_project();
         let template = project.join("charts/memcached/templates/deployment.yaml");
         let editor = project.join("editor.sh");
-        fs::write(&editor, "echo \"$@\" >> \"$(dirname \"$0\")/opened\"\n").unwrap();
+        fs::write(&editor, "echo \"$@\" >> \"$(dirname \"$0\")/opened\"; echo editor-was-here\n").unwrap();
         let home = folder.path().join("settings");
         fs::create_dir_all(home.join("opdev")).unwrap();
         fs::write(home.join("opdev/config.yaml"), settings.unwrap_or_default()).unwrap();
@@ -131,14 +131,17 @@ fn places_are_links_where_the_terminal_knows_them_and_any_file_opens_in_the_edit
         assert!(!pty.screen().contains("file://"), "{}", pty.screen());
         pty.keys("\u{f}");
         let opened = || fs::read_to_string(project.join("opened")).unwrap_or_default();
-        pty.wait_until("the editor", |_| opened().contains("deployment.yaml"));
+        pty.wait_for_written("editor-was-here", 1);
+        assert!(opened().contains("deployment.yaml"), "{}", opened());
+        // A key that is typed before the frame is back would be the editor's.
         pty.wait_for("ctrl-o opens");
         pty.keys("\u{10}");
         pty.wait_for("Go to anything");
         pty.keys("podset types");
         pty.wait_for("opens in your editor");
         pty.keys("\r");
-        pty.wait_until("the other file", |_| opened().contains("config/types/app/v1alpha1/podset_types.go"));
+        pty.wait_for_written("editor-was-here", 2);
+        assert!(opened().contains("config/types/app/v1alpha1/podset_types.go"), "{}", opened());
         pty.wait_for("ctrl-o opens");
         quit(pty);
     }

@@ -60,3 +60,22 @@ fn the_operators_program_stops_and_wakes_with_opdev() {
     assert!(pty.wait_exit().success(), "{}", pty.screen());
     pty.assert_restored();
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_was_reset_from_elsewhere_is_taken_again_by_ctrl_l() {
+    let (_folder, project) = demo_project();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
+    command.args(["run", "--embedded"]);
+    command.cwd(&project);
+    let mut pty = Pty::start(command, SIZE);
+    pty.wait_for("to apply a sample");
+    pty.reset_modes();
+    // Line mode: nothing arrives before the end of a line.
+    pty.keys("\u{c}\n");
+    pty.wait_for_written("\u{1b}[?1049h", 2);
+    pty.wait_for("to apply a sample");
+    pty.keys("q");
+    assert!(pty.wait_exit().success(), "{}", pty.screen());
+    pty.assert_restored();
+}

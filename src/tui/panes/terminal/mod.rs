@@ -5,6 +5,7 @@
 pub mod background;
 pub mod clipboard;
 pub mod editor;
+pub mod screen;
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
@@ -13,6 +14,7 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use rustix::termios::LocalModes;
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,6 +95,17 @@ impl Guard {
     pub fn stop_lent(&self) -> anyhow::Result<()> {
         rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
             .context("cannot stop this job")
+    }
+
+    /// Takes the terminal again where somebody else has put it in order, as `reset` in another window does: in
+    /// line mode a key would wait for enter.
+    pub fn renew(&self) -> anyhow::Result<()> {
+        let modes = rustix::termios::tcgetattr(io::stdin());
+        if modes.is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON)) {
+            down();
+            up().context("cannot take the terminal again")?;
+        }
+        Ok(())
     }
 
     /// Takes the terminal again.
