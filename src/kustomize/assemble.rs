@@ -400,7 +400,7 @@ impl<'a> Build<'a> {
             for one in described.into_iter().flatten() {
                 changes += 1;
                 if changes > MOST_CHANGES || one.growth() > LONGEST_NAME {
-                    return Err(self.exhaust(&file.path, Limit::Entries(MOST_CHANGES)));
+                    return Err(self.exhaust(&file.path, Limit::Changes(MOST_CHANGES)));
                 }
                 self.step(file, resources, |all| transform::change(file, at, &one, all))?;
             }

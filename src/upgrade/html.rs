@@ -2,7 +2,7 @@
 //! from elsewhere.
 
 use super::finding::{Finding, Level};
-use super::report::{Report, counts, many, result_of};
+use super::report::{Report, by_level, counts, many, result_of};
 use opdev_event::words;
 use opdev_scenario::html::page;
 use opdev_scenario::junit::content;
@@ -41,9 +41,7 @@ fn one(out: &mut String, step: &Rehearsed<'_>) {
     let report = step.report;
     let _ = writeln!(out, "<h2>{} → {}</h2>", content(&report.from), content(&report.to));
     let worst = report.findings.first().map(|finding| finding.level);
-    let found = [Level::Error, Level::Warning, Level::Hint]
-        .map(|level| (level, report.findings.iter().filter(|finding| finding.level == level).count()));
-    let found: Vec<(Level, usize)> = found.into_iter().filter(|(_, count)| *count > 0).collect();
+    let found = by_level(report.findings.iter());
     let result = if found.is_empty() { "nothing is wrong".to_owned() } else { counts(&found) };
     let _ = writeln!(
         out,

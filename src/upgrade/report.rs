@@ -63,13 +63,8 @@ impl Report {
     /// Counts the findings of each variant.
     pub(super) fn count(&mut self) {
         for told in &mut self.told {
-            let of = |level: Level| {
-                let is =
-                    |finding: &&Finding| finding.level == level && finding.variants.contains(&told.variant);
-                self.findings.iter().filter(is).count()
-            };
-            let all = [Level::Error, Level::Warning, Level::Hint].map(|level| (level, of(level)));
-            told.found = all.into_iter().filter(|(_, count)| *count > 0).collect();
+            let of_variant = |finding: &&Finding| finding.variants.contains(&told.variant);
+            told.found = by_level(self.findings.iter().filter(of_variant));
         }
     }
 
@@ -86,6 +81,13 @@ impl Report {
     pub fn has(&self, level: Level) -> bool {
         self.findings.iter().any(|finding| finding.level >= level)
     }
+}
+
+/// How many findings each level has, the worst first; levels without any are left out.
+pub(super) fn by_level<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Vec<(Level, usize)> {
+    let of = |level: Level| findings.clone().filter(|finding| finding.level == level).count();
+    let all = [Level::Error, Level::Warning, Level::Hint].map(|level| (level, of(level)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// `1 error, 2 warnings`.

@@ -13,6 +13,8 @@ pub enum Limit {
     Levels(usize),
     /// Files and folders that are named.
     Entries(usize),
+    /// Described changes of one kustomization, or how long they make a name.
+    Changes(usize),
     /// Objects of one kustomization.
     Objects(usize),
     /// MiB of the objects of one kustomization.
@@ -33,6 +35,9 @@ impl fmt::Display for Limit {
             Limit::Kustomizations(most) => write!(f, "more than {most} kustomizations lead to each other"),
             Limit::Levels(most) => write!(f, "more than {most} kustomizations are in each other"),
             Limit::Entries(most) => write!(f, "more than {most} files and folders are named"),
+            Limit::Changes(most) => {
+                write!(f, "its transformers make more than {most} changes, or names that are too long")
+            }
             Limit::Objects(most) => write!(f, "there are more than {most} objects"),
             Limit::Size(most) => write!(f, "its objects grow to more than {most} MiB"),
             Limit::TypeFields(most) => write!(f, "more than {most} fields are to be read"),

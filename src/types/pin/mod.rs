@@ -131,9 +131,9 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
             }
         }
     };
-    read(makefile.commands(), &mut all);
+    let callers = makefile.commands();
+    read(callers.clone(), &mut all);
     if all.is_empty() {
-        let callers = makefile.commands();
         let scripts = inputs.scripts.iter().flat_map(|file| scripts::commands(file, &callers, inputs.year));
         read(scripts.collect(), &mut all);
     }

@@ -199,4 +199,5 @@ def main():
     sys.exit(any(row["verdict"] in ("differs", "one fails") for row in rows))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -222,24 +222,14 @@ async fn apply_or_write(
     live: Option<&Value>,
     mode: Mode,
 ) -> Result<(Value, Option<String>), ApiError> {
-    let refused = match api.apply(&wanted.at(), "", wanted.sent(), live, HELM_MANAGER).await {
-        Ok(applied) => return Ok((applied, None)),
-        Err(refused) => refused,
-    };
-    let old = old.as_ref();
-    match plain_write::reason(&refused, wanted, old, live).filter(|_| mode.compat.is_three()) {
-        Some(why) => match plain_write::write(api, wanted, old, live, false).await {
-            Ok(written) => Ok((written, Some(why))),
-            // Both say no to the same object.
-            Err(error) if is_invalid(&refused) && is_invalid(&error) => Err(refused),
-            Err(error) => Err(error),
-        },
-        None => Err(refused),
+    match api.apply(&wanted.at(), "", wanted.sent(), live, HELM_MANAGER).await {
+        Ok(applied) => Ok((applied, None)),
+        Err(refused) => {
+            let of = (wanted, old.as_ref(), live);
+            let written = plain_write::instead(api, refused, of, mode.compat, false).await;
+            written.map(|(object, why)| (object, Some(why)))
+        }
     }
-}
-
-fn is_invalid(error: &ApiError) -> bool {
-    matches!(error, ApiError::Refused { code: 422, .. })
 }
 
 /// Replaces whatever is there, as Helm does: also what a controller has changed since it was looked at.

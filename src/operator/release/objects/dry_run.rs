@@ -111,12 +111,12 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
-        Err(error)
-            if mode.compat.is_three() && plain_write::reason(&error, wanted, *old, *live).is_some() =>
-        {
-            return plain_write::write(api, wanted, *old, *live, true).await;
+        Ok(after) => after,
+        Err(refused) => {
+            let of = (*wanted, *old, *live);
+            let written = plain_write::instead(api, refused, of, mode.compat, true).await;
+            return written.map(|(object, _)| object);
         }
-        other => other?,
     };
     let given = old.zip(*live).and_then(|(old, live)| hand_over::plan(old, wanted, live, mode.compat));
     match given {

@@ -5,6 +5,7 @@
 use super::Wanted;
 use super::dry_run::is_untyped;
 use super::overlay::overlay;
+use crate::settings::HelmCompat;
 use opdev_client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
 use opdev_event::words::one_line;
 use opdev_object::diff::{Change, diff};
@@ -13,14 +14,36 @@ use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
 use serde_json::{Map, Value};
 
+/// Writes an object that server-side apply has refused, where Helm 3 would write it; with the reason why it is
+/// written so.
+///
+/// # Errors
+/// The refusal, where Helm 3 would get it, too; what the write got otherwise.
+pub(crate) async fn instead(
+    api: &Api,
+    refused: ApiError,
+    (wanted, old, live): (&Wanted, Option<&Value>, Option<&Value>),
+    compat: HelmCompat,
+    dry_run: bool,
+) -> Result<(Value, String), ApiError> {
+    let Some(why) = reason(&refused, wanted, old, live).filter(|_| compat.is_three()) else {
+        return Err(refused);
+    };
+    match write(api, wanted, old, live, dry_run).await {
+        Ok(written) => Ok((written, why)),
+        // Both say no to the same object.
+        Err(error) if is_invalid(&refused) && is_invalid(&error) => Err(refused),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_invalid(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused { code: 422, .. })
+}
+
 /// Why an object is written so: the reason for which server-side apply has refused it. `None` for a refusal
 /// that Helm 3 would get, too.
-pub(crate) fn reason(
-    error: &ApiError,
-    wanted: &Wanted,
-    old: Option<&Value>,
-    live: Option<&Value>,
-) -> Option<String> {
+fn reason(error: &ApiError, wanted: &Wanted, old: Option<&Value>, live: Option<&Value>) -> Option<String> {
     let ApiError::Refused { message, code, .. } = error else { return None };
     if is_untyped(message) {
         return Some(untyped_part(message));
@@ -57,7 +80,7 @@ fn takes_more_away(wanted: &Wanted, old: Option<&Value>, live: &Value) -> bool {
 }
 
 /// Creates an object, or patches the live one. `old` is what the manifest before said of it.
-pub(crate) async fn write(
+async fn write(
     api: &Api,
     wanted: &Wanted,
     old: Option<&Value>,
