@@ -1,8 +1,7 @@
-//! What opdev says of itself: its version, completions for shells, man pages.
+//! What opdev says of itself: its version and man pages.
 
 use anyhow::{Context as _, Result};
 use clap::Command;
-use clap_complete::Shell;
 use opdev_object::facts::minors;
 use serde_json::json;
 use std::io::Write as _;
@@ -14,18 +13,6 @@ pub(super) struct VersionArgs {
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     output: String,
-}
-
-/// Print what makes a shell complete opdev's commands, flags and values
-///
-/// The shell asks opdev at each tab: for contexts of the kubeconfig, objects of the samples, rules, tags and paths.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "bash: opdev completions bash > /etc/bash_completion.d/opdev\n\
-                        zsh:  opdev completions zsh > \"${fpath[1]}/_opdev\"\n\
-                        fish: opdev completions fish > ~/.config/fish/completions/opdev.fish")]
-pub(super) struct CompletionsArgs {
-    /// The shell
-    shell: Shell,
 }
 
 /// Write a man page for each command
@@ -60,13 +47,6 @@ pub(super) fn version(args: &VersionArgs) -> Result<()> {
         ),
     };
     print(format!("{text}\n").as_bytes())
-}
-
-/// Prints the script with which a shell asks opdev at each tab.
-pub(super) fn completions(args: &CompletionsArgs) -> Result<()> {
-    let name = args.shell.to_string();
-    let text = super::complete::script(&name)?;
-    print(&text.with_context(|| format!("{name} cannot be completed"))?)
 }
 
 /// Writes man pages.

@@ -1,11 +1,15 @@
-//! Completes values in the shell: contexts, objects of the samples, rules, tags. Reads files and asks git for tags; starts
-//! nothing else and reaches no network, for each press of tab runs it, also in a project that a stranger wrote.
+//! Completes values in the shell: contexts, objects of the samples, rules, tags. Reads files and asks git for
+//! tags; starts nothing else and reaches no network, for each press of tab runs it, also in a project that a
+//! stranger wrote.
 
+use anyhow::{Context as _, Result};
 use clap::builder::ArgExt;
 use clap::{Arg, Command};
+use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
 use opdev_cluster::{Choice, contexts};
+use opdev_event::OnExit;
 use opdev_findings::RULES;
 use opdev_object::facts::minors;
 use opdev_object::yaml;
@@ -16,17 +20,38 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The shell's script sets it to the name of the shell. It is opdev's own: a variable `COMPLETE` may mean something else.
+/// The shell's script sets it to the name of the shell. It is opdev's own: a variable `COMPLETE` may mean
+/// something else.
 const VARIABLE: &str = "OPDEV_COMPLETE";
 
 /// How many samples are read. A shell waits for the answer.
 const MOST_SAMPLES: usize = 500;
 
+/// Print what makes a shell complete opdev's commands, flags and values
+///
+/// The shell asks opdev at each tab: for contexts of the kubeconfig, objects of the samples, rules, tags and
+/// paths.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "bash: opdev completions bash > /etc/bash_completion.d/opdev\n\
+                        zsh:  opdev completions zsh > \"${fpath[1]}/_opdev\"\n\
+                        fish: opdev completions fish > ~/.config/fish/completions/opdev.fish")]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script with which a shell asks opdev at each tab.
+pub(super) fn completions(args: &CompletionsArgs) -> Result<()> {
+    let name = args.shell.to_string();
+    let text = script(&name)?;
+    super::about::print(&text.with_context(|| format!("{name} cannot be completed"))?)
+}
+
 /// Answers the shell that completes a command line; false where this process is none of that.
 ///
 /// # Errors
 /// A shell that is not known, or a standard output that cannot be written.
-pub(super) fn answer(command: impl Fn() -> Command) -> Result<bool, clap::Error> {
+pub(super) fn answer(command: impl Fn() -> Command) -> std::result::Result<bool, clap::Error> {
     let here = std::env::current_dir().ok();
     let described = || with_values(command());
     CompleteEnv::with_factory(described).var(VARIABLE).try_complete(std::env::args_os(), here.as_deref())
@@ -36,13 +61,14 @@ pub(super) fn answer(command: impl Fn() -> Command) -> Result<bool, clap::Error>
 ///
 /// # Errors
 /// None that a script in memory has.
-pub(super) fn script(shell: &str) -> Result<Option<Vec<u8>>, std::io::Error> {
+fn script(shell: &str) -> std::io::Result<Option<Vec<u8>>> {
     let shells = Shells::builtins();
     let Some(known) = shells.completer(shell) else { return Ok(None) };
     let mut text = Vec::new();
     known.write_registration(VARIABLE, "opdev", "opdev", "opdev", &mut text)?;
     if shell == "zsh" {
-        // zsh reads a file of its `fpath` at the first tab, as the body of the function that should answer that tab.
+        // zsh reads a file of its `fpath` at the first tab, as the body of the function that should answer
+        // that tab.
         text.extend_from_slice(
             b"[ \"${funcstack[1]}\" = \"_opdev\" ] && _clap_dynamic_completer_opdev \"$@\"\n",
         );
@@ -62,7 +88,7 @@ fn with_value(command: &str, argument: Arg) -> Arg {
         (_, "context" | "allow_context") => argument.add(one_of(|| contexts::names(&Choice::default()))),
         (_, "kubernetes") => argument.add(one_of(minors::known)),
         (_, "helm_compat") => argument.add(one_of(|| HelmCompat::NAMED.map(|(name, _)| name))),
-        ("run", "on_exit") => argument.add(one_of(|| super::run::ON_EXIT.map(|(name, _)| name))),
+        ("run", "on_exit") => argument.add(one_of(|| OnExit::NAMED.map(|(name, _)| name))),
         ("run", "only") => argument.add(one_of(|| kinds_and_objects().0)),
         ("plan", "objects") => argument.add(one_of(|| {
             let (kinds, objects) = kinds_and_objects();
@@ -105,12 +131,14 @@ where
     ArgValueCandidates::new(move || list().into_iter().map(CompletionCandidate::new).collect())
 }
 
-/// The project that is meant; none where there is none, or its settings are broken: a shell has no place for errors.
+/// The project that is meant; none where there is none, or its settings are broken: a shell has no place for
+/// errors.
 fn project() -> Option<Project> {
     Project::discover(None, &std::env::current_dir().ok()?).ok()
 }
 
-/// The kinds of custom resources in the samples, then each as `KIND/NAME`, with its namespace where it says one.
+/// The kinds of custom resources in the samples, then each as `KIND/NAME`, with its namespace where it says
+/// one.
 fn kinds_and_objects() -> (BTreeSet<String>, BTreeSet<String>) {
     let mut found = (BTreeSet::new(), BTreeSet::new());
     let files: Vec<PathBuf> = project().as_ref().map(files::samples).unwrap_or_default();
@@ -135,7 +163,8 @@ fn kinds_and_objects() -> (BTreeSet<String>, BTreeSet<String>) {
     found
 }
 
-/// Returns true for a group that Kubernetes itself does not have: it has those without a dot, and those of `k8s.io`.
+/// Returns true for a group that Kubernetes itself does not have: it has those without a dot, and those of
+/// `k8s.io`.
 fn is_custom(version: &str) -> bool {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     group.contains('.') && !group.ends_with(".k8s.io")

@@ -83,7 +83,7 @@ enum Command {
     Trust(trust::TrustArgs),
     Explain(explain::ExplainArgs),
     Version(about::VersionArgs),
-    Completions(about::CompletionsArgs),
+    Completions(complete::CompletionsArgs),
     Man(about::ManArgs),
 }
 
@@ -190,7 +190,7 @@ fn run() -> ExitCode {
         Command::Trust(args) => trust::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Version(args) => about::version(&args),
-        Command::Completions(args) => about::completions(&args),
+        Command::Completions(args) => complete::completions(&args),
         Command::Man(args) => about::man(&args, Cli::command()),
     };
     code(result.map(|()| ExitCode::SUCCESS))

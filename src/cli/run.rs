@@ -155,12 +155,8 @@ fn debug_address(text: &str) -> Result<String, String> {
     port.map(|_| text.to_owned()).ok_or_else(|| "it is HOST:PORT, such as 127.0.0.1:2345".to_owned())
 }
 
-/// What `--on-exit` can be.
-pub(super) const ON_EXIT: [(&str, OnExit); 3] =
-    [("leave", OnExit::Leave), ("uninstall", OnExit::Uninstall), ("release", OnExit::Release)];
-
 fn on_exit(text: &str) -> Result<OnExit, Expected> {
-    let found = ON_EXIT.into_iter().find(|(name, _)| *name == text);
+    let found = OnExit::NAMED.into_iter().find(|(name, _)| *name == text);
     found.map(|(_, how)| how).ok_or(Expected("leave, uninstall or release"))
 }
 

@@ -16,6 +16,12 @@ pub enum OnExit {
     Release,
 }
 
+impl OnExit {
+    /// All with their names on the command line.
+    pub const NAMED: [(&str, OnExit); 3] =
+        [("leave", OnExit::Leave), ("uninstall", OnExit::Uninstall), ("release", OnExit::Release)];
+}
+
 /// The person or program that asks opdev to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

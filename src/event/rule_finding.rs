@@ -109,12 +109,22 @@ impl RuleFinding {
         self.ended.is_none()
     }
 
-    /// The title, with the number of times a second.
+    /// The title, with the number of times a second: `hot loop 17/s: Deployment env`.
     pub fn short(&self) -> String {
-        match self.per_second.filter(|_| self.is_open()) {
-            Some(rate) => format!("{} {rate}/s", self.title),
-            None => self.title.clone(),
+        let Some(rate) = self.per_second.filter(|_| self.is_open()) else { return self.title.clone() };
+        match self.title.split_once(": ") {
+            Some((name, rest)) => format!("{name} {rate}/s: {rest}"),
+            None => format!("{} {rate}/s", self.title),
         }
+    }
+
+    /// The title in at most so many characters: `hot loop 17/s: Deployment env`, else without where, else
+    /// without how often, too; the last of these is not cut.
+    pub fn within(&self, most: usize) -> String {
+        let before = |text: &str| text.split_once(": ").map_or(text, |(name, _)| name).to_owned();
+        let short = self.short();
+        let ways = [short.clone(), before(&short)];
+        ways.into_iter().find(|way| way.chars().count() <= most).unwrap_or_else(|| before(&self.title))
     }
 
     /// The rank in a list: errors first, open ones before those that are fixed.

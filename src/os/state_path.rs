@@ -7,8 +7,8 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// `.opdev` in the project. Where that cannot be made or written (a read-only mount, a folder of another user),
-/// a folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below
+/// `.opdev` in the project. Where that cannot be made or written (a read-only mount, a folder of another
+/// user), a folder of this project below `$XDG_STATE_HOME/opdev/projects`, else below
 /// `~/.local/state/opdev/projects`.
 pub fn state_path(root: &Path) -> PathBuf {
     path_where(root, may_write, user_config::state_folder)

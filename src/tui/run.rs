@@ -30,7 +30,8 @@ use opdev_panes::terminal::background;
 use opdev_panes::terminal::background::{Background, Taken};
 use opdev_panes::terminal::clipboard;
 use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
-use opdev_panes::terminal::screen::{self, Screen};
+use opdev_panes::terminal::screen::{self, TerminalScreen};
+use opdev_panes::terminal::watch::{Writes, gone};
 use opdev_panes::theme::Theme;
 use opdev_state::State;
 use ratatui::backend;
@@ -120,10 +121,11 @@ struct Loop {
     state: Arc<State>,
     requests: mpsc::Sender<(RequestId, Request)>,
     /// Never dropped: it would tell a terminal that is gone that its cursor cannot be shown, and panic.
-    screen: ManuallyDrop<Screen>,
+    screen: ManuallyDrop<TerminalScreen>,
     /// The links that are on the screen.
     links: Vec<Link>,
     guard: Guard,
+    writes: Writes,
     dirty: bool,
     /// How far the next frame is from the one before: further where frames take long, unless a key waits for
     /// one.
@@ -155,6 +157,7 @@ fn look_of(var: impl Fn(&str) -> Option<String> + Copy) -> Look {
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
+    let gone = gone();
     let screen = screen::open()?;
     let var = |name: &str| std::env::var(name).ok();
     let look = look_of(var);
@@ -169,6 +172,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         screen: ManuallyDrop::new(screen),
         links: Vec::new(),
         guard,
+        writes: Writes::watch(),
         dirty: true,
         gap: GAP,
         sleepy: false,
@@ -209,6 +213,10 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
                     leave = true;
                 }
             },
+            () = gone.notified() => {
+                at.ask_to_quit();
+                leave = true;
+            }
             changed = input.snapshots.changed() => match changed {
                 Ok(()) => {
                     at.state = Arc::clone(&input.snapshots.borrow_and_update());
@@ -316,6 +324,13 @@ impl Loop {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
+        self.writes.begin();
+        let drawn = self.draw_frame();
+        self.writes.end();
+        drawn
+    }
+
+    fn draw_frame(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
@@ -394,6 +409,7 @@ impl Loop {
             // A terminal that shrinks and grows again has lost what it showed, even where the size is the old
             // one by the time somebody looks.
             TerminalEvent::Resize(..) => {
+                self.guard.renew()?;
                 self.repaint()?;
                 return Ok(false);
             }

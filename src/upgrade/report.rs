@@ -84,9 +84,12 @@ impl Report {
 }
 
 /// How many findings each level has, the worst first; levels without any are left out.
-pub(super) fn by_level<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Vec<(Level, usize)> {
-    let of = |level: Level| findings.clone().filter(|finding| finding.level == level).count();
-    let all = [Level::Error, Level::Warning, Level::Hint].map(|level| (level, of(level)));
+pub(super) fn by_level<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(Level, usize)> {
+    let mut all = [Level::Error, Level::Warning, Level::Hint].map(|level| (level, 0));
+    for finding in findings {
+        let of = all.iter_mut().filter(|(level, _)| *level == finding.level);
+        of.for_each(|(_, count)| *count += 1);
+    }
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 

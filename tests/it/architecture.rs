@@ -192,7 +192,7 @@ fn heavy_crates_have_one_home() {
         ("crossterm", &["tui"]),
         ("notify", &["os/watcher"]),
         ("clap", &["cli"]),
-        ("clap_complete", &["cli/about.rs"]),
+        ("clap_complete", &["cli/complete.rs"]),
         ("clap_mangen", &["cli/about.rs"]),
         ("tracing_appender", &["cli"]),
         ("hyper", &["controlplane"]),

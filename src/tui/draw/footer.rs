@@ -32,9 +32,20 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let room = cells.saturating_sub(width(&right.text()) + 1);
     let mut left = Row::default();
     let (mut used, mut full) = (0, false);
-    let mut shown: Vec<&Action> =
-        view.keys.map.rows().iter().filter(|action| action.footer.contains(&view.focus)).collect();
-    shown.sort_by_key(|action| always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1));
+    // Findings come first, while there are any.
+    let found = state.findings.counts() != (0, 0);
+    let first = |action: &Action| found && action.does == Do::Findings;
+    let mut shown: Vec<&Action> = view
+        .keys
+        .map
+        .rows()
+        .iter()
+        .filter(|action| action.footer.contains(&view.focus) || first(action))
+        .collect();
+    shown.sort_by_key(|action| {
+        let last = always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1);
+        (last, !first(action))
+    });
     for action in shown {
         let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };
         let size = size(action);
@@ -72,11 +83,14 @@ fn under_way(state: &State, view: &ViewState) -> Row {
         (None, 1) => parts.push((Role::Busy, format!("? needs your answer ({})", key(Do::Held)))),
         (None, many) => parts.push((Role::Busy, format!("? {many} need your answer ({})", key(Do::Held)))),
     }
+    let storm = state.findings.open().filter(|finding| finding.storm).find_map(|finding| finding.per_second);
     let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
     if queue.backing_off > 0 {
         parts.push((Role::Bad, format!("✗ {} retrying", queue.backing_off)));
     }
-    if busy > 0 {
+    if let Some(rate) = storm {
+        parts.push((Role::Focus, format!("↻ {rate} reconciles/s")));
+    } else if busy > 0 {
         parts.push((Role::Focus, format!("↻ {busy} running")));
     }
     if queue.waiting > 0 {

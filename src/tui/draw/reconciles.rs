@@ -3,15 +3,15 @@
 
 use super::super::view::ViewState;
 use super::lists::{mark, put, words_of};
-use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
+use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, RuleFinding, words};
 use opdev_object::meta::ObjectRef;
 use opdev_panes::detail::parts::clock;
 use opdev_panes::finding_sign;
 use opdev_panes::folds::{ReconcileRow, only_retries};
 use opdev_panes::pane::Pane;
-use opdev_panes::text::{Row, cut_apart, cut_words, left, right, width};
+use opdev_panes::text::{Row, clean, cut_apart, cut_words, left, right, width};
 use opdev_panes::theme::Role;
-use opdev_panes::waterfall;
+use opdev_panes::waterfall::{self, Line};
 use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -77,6 +77,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         let focused = selected && view.focus == Pane::Reconciles;
         let reconcile = &view.reconciles.list[row.reconcile];
         let row = match row.line {
+            Some(Line::Storm) => storm_row(state, reconcile, cells, selected),
             Some(line) => {
                 let mut drawn = Row::new(Role::Text, mark(selected));
                 drawn.0.extend(waterfall::row(line, reconcile, &view.look.zone, cells.saturating_sub(1)).0);
@@ -119,13 +120,14 @@ fn reconcile_row(
     if let Some(found) = found {
         (symbol, role) = (finding_sign::sign(found), finding_sign::role(found));
         if found.storm {
-            came_to = found.per_second.map_or_else(|| "storm".to_owned(), |rate| format!("{rate}/s"));
+            came_to = found.within(RESULT);
         }
     }
+    let times = state.findings.storm_of(reconcile).map_or(row.times, |found| storm_times(found, row.times));
     let [time, object, why, result, wrote, took] = columns.row(&Cells {
         time: clock(reconcile.at, &view.look.zone),
         object: columns.called(&reconcile.object),
-        why: columns.why(&why(reconcile), row.times),
+        why: columns.why(&why(reconcile), times),
         result: came_to,
         wrote: wrote(reconcile),
         took: words::took(reconcile.took).replace(' ', ""),
@@ -135,6 +137,18 @@ fn reconcile_row(
         .and(Role::Text, format!("{time}{object}{why}"))
         .and(role, result)
         .and(Role::Text, format!("{wrote}{took}"))
+}
+
+/// How many reconciles a folded storm stands for: older ones may be forgotten.
+fn storm_times(found: &RuleFinding, times: usize) -> usize {
+    if times > 1 { times.max(usize::try_from(found.times).unwrap_or(times)) } else { times }
+}
+
+/// The line below a folded storm: what repeats.
+fn storm_row(state: &State, reconcile: &Reconcile, cells: usize, selected: bool) -> Row {
+    let why = state.findings.storm_of(reconcile).map(|found| words::one_line(&found.why)).unwrap_or_default();
+    let room = cells.saturating_sub(7);
+    Row::new(Role::Text, mark(selected)).and(Role::Dim, format!("   └ {}", cut_words(&clean(&why), room)))
 }
 
 /// The texts of one row.

@@ -135,13 +135,13 @@ fn divided(rest: usize) -> (usize, usize) {
     (name, status + extra)
 }
 
-/// The sign, the word and the role of a row.
-fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, Role) {
+/// The sign, the word and the role of a row; the word for so many cells.
+fn look(state: &State, seen: &Seen, info: &tree::Row, cells: usize) -> (&'static str, String, Role) {
     if state.gone_at(&seen.key).is_some() {
         return ("○", "deleted".to_owned(), Role::Dim);
     }
     if let Some(finding) = state.findings.of(&seen.key) {
-        return (finding_sign::sign(finding), finding.short(), finding_sign::role(finding));
+        return (finding_sign::sign(finding), finding.within(cells), finding_sign::role(finding));
     }
     let (symbol, role) = sign(info.level);
     let symbol = if info.running && info.level != Level::Bad { "↻" } else { symbol };
@@ -198,7 +198,6 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let window = view.resources.selection.window(view.resources.rows.len(), height);
     let visible: Vec<Arc<Seen>> = view.resources.rows[window.clone()].to_vec();
     let infos: Vec<tree::Row> = visible.iter().map(|seen| view.row(state, seen)).collect();
-    let looks: Vec<_> = visible.iter().zip(&infos).map(|(seen, info)| look(state, seen, info)).collect();
     let printer = printer_columns(view, state).into_iter().map(|column| {
         let text = |seen: &Arc<Seen>| width(&columns::text(&seen.object, &column.path, now, column.date));
         let size = visible.iter().map(text).max().unwrap_or(0).max(width(&column.name) + 1).min(24);
@@ -209,6 +208,9 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     headings(view, &slots, buffer, area);
     let size_of =
         |column: &Column| slots.iter().find(|slot| slot.column == *column).map_or(0, |slot| slot.size);
+    let status = size_of(&Column::Status);
+    let looks: Vec<_> =
+        visible.iter().zip(&infos).map(|(seen, info)| look(state, seen, info, status)).collect();
     let kinds: Vec<&str> = visible.iter().map(|seen| seen.key.kind.as_str()).collect();
     let names = called(&visible, &slots);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

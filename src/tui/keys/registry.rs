@@ -107,7 +107,7 @@ static BEFORE_TABS: &[Row] = &[
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."), |view, _| view.open(Tasks::default())),
     views(action("notices", Do::Notices, &["@"], Section::Look)
         .about("notices", "Show all notices, what is still true first."), |view, _| view.open(Notices::default())),
-    views(action("findings", Do::Findings, &["g i"], Section::Look)
+    views(action("findings", Do::Findings, &["f", "g i"], Section::Look)
         .about("findings", "Show what is wrong with the operator: why, since when, and how to repair it."), |view, _| view.open(FindingsList::default())),
     views(action("held", Do::Held, &["H"], Section::Act).about(
         "held",
@@ -184,7 +184,7 @@ static AFTER_TABS: &[Row] = &[
             "Keep lines with all of this: words, !word, /regex/, n:namespace, k:kind, -l label=value.",
         )
         .footer(ALL), |view, _| view.open(FilterLine::of(view))),
-    views(action("faults", Do::Seek(Seek::Faults), &["f"], Section::Look)
+    views(action("faults", Do::Seek(Seek::Faults), &["g e"], Section::Look)
         .about("faults only", "Show only custom resources with a fault, or all.")
         .also(&["faults"]), |view, _| view.resources.faults = !view.resources.faults).when(find::can_filter_faults),
     views(action("sort", Do::Seek(Seek::Sort), &["S"], Section::Look)

@@ -83,6 +83,9 @@ pub fn reconcile_rows(
     for (reconcile, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
         let of = &reconciles[reconcile];
         rows.push(ReconcileRow { reconcile, line: None, number: 0, times, oldest });
+        if times > 1 && findings.storm_of(of).is_some() {
+            rows.push(ReconcileRow { reconcile, line: Some(Line::Storm), number: 1, times, oldest });
+        }
         if open.contains(&of.id) {
             let lines = waterfall::lines(of, waterfall::FEW).into_iter().enumerate();
             rows.extend(lines.map(|(i, line)| ReconcileRow {

@@ -19,6 +19,8 @@ pub(crate) const MANY: usize = 40;
 /// One line below a reconcile; numbers are places in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
+    /// The reason of a folded storm; it belongs to no single reconcile.
+    Storm,
     Cause(usize),
     Field(usize, usize),
     MoreFields(usize),
@@ -84,7 +86,8 @@ fn changed(cause: &Cause) -> &[opdev_event::FieldChange] {
 /// The tab that says more about a line.
 pub fn tab(line: Line) -> Tab {
     match line {
-        Line::Cause(_)
+        Line::Storm
+        | Line::Cause(_)
         | Line::Field(..)
         | Line::MoreFields(..)
         | Line::Status
@@ -148,6 +151,7 @@ pub fn row(line: Line, reconcile: &Reconcile, zone: &TimeZone, cells: usize) -> 
                 .map(|change| Row::new(Role::Text, format!("       {}", words::field(change))))
                 .unwrap_or_default()
         }
+        Line::Storm => Row::default(),
         Line::MoreFields(1) => Row::new(Role::Dim, "       and 1 more field"),
         Line::MoreFields(more) => Row::new(Role::Dim, format!("       and {more} more fields")),
         Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) => timed(line, reconcile, cells),
@@ -276,7 +280,8 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
                 mark(row, reconcile, i)
             })
             .unwrap_or_default(),
-        Line::Cause(_)
+        Line::Storm
+        | Line::Cause(_)
         | Line::Field(..)
         | Line::MoreFields(..)
         | Line::Object(_)

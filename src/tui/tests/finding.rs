@@ -250,9 +250,9 @@ fn filters_know_words_expressions_labels_kinds_and_namespaces() {
 fn faults_namespaces_and_orders_narrow_and_turn_the_list() {
     let mut state = busy();
     let mut view = ViewState::default();
-    commands(&mut view, &state, "f");
+    commands(&mut view, &state, "g e");
     assert_eq!(names(&view), ["big", "nightly"]);
-    commands(&mut view, &state, "f S");
+    commands(&mut view, &state, "g e S");
     assert_eq!(names(&view), ["big", "memcached-sample", "nightly"], "by name");
     commands(&mut view, &state, "I");
     assert_eq!(names(&view), ["nightly", "memcached-sample", "big"]);
@@ -408,7 +408,8 @@ fn rows_that_follow_are_rows_made_anew() {
                 [{"name": "c", "ready": n.is_multiple_of(2), "state": {"waiting": {"reason": waiting, "message": "m"}}}]}}),
         )
     };
-    for (setting, keys) in ["", "S", "S I", "S S", "S S S", "S S S S I", "f", "f S S", "I"].iter().enumerate()
+    for (setting, keys) in
+        ["", "S", "S I", "S S", "S S S", "S S S S I", "g e", "g e S S", "I"].iter().enumerate()
     {
         let mut state = of(vec![started(), sources(1, &[])]);
         let mut view = ViewState::default();

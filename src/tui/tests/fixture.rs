@@ -6,9 +6,8 @@ use opdev_event::{
     Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
     Permission, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, Requeue, RequeueReason, Sample, Severity, ShadowDecision,
-    ShadowObject, ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent,
-    Weight,
+    ReloadSettled, RequestFinished, RequestOutcome, Requeue, RequeueReason, Sample, Severity, SourcesChanged,
+    Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -27,7 +26,7 @@ pub(crate) fn at(time: &str) -> Timestamp {
     format!("2026-03-01T{time}Z").parse().unwrap()
 }
 
-fn gvk(kind: &str) -> Gvk {
+pub(crate) fn gvk(kind: &str) -> Gvk {
     match kind {
         "Deployment" | "ReplicaSet" | "StatefulSet" => Gvk::new("apps", "v1", kind),
         "Pod" | "Service" | "Secret" | "ConfigMap" => Gvk::new("", "v1", kind),
@@ -145,7 +144,13 @@ pub(crate) fn sources(number: u64, files: &[&str]) -> Event {
     }))
 }
 
-fn workload(out: &mut Vec<Event>, kind: &str, name: &str, owner: (&str, &str), (ready, wanted): (i64, i64)) {
+pub(crate) fn workload(
+    out: &mut Vec<Event>,
+    kind: &str,
+    name: &str,
+    owner: (&str, &str),
+    (ready, wanted): (i64, i64),
+) {
     let status = json!({"observedGeneration": 1, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready});
     out.push(seen(object(
         kind,
@@ -156,7 +161,7 @@ fn workload(out: &mut Vec<Event>, kind: &str, name: &str, owner: (&str, &str), (
     )));
 }
 
-fn pod(name: &str, owner: (&str, &str), waiting: Option<(&str, &str)>) -> Event {
+pub(crate) fn pod(name: &str, owner: (&str, &str), waiting: Option<(&str, &str)>) -> Event {
     let state = match waiting {
         None => json!({"running": {}}),
         Some((reason, message)) => json!({"waiting": {"reason": reason, "message": message}}),
@@ -172,18 +177,23 @@ fn pod(name: &str, owner: (&str, &str), waiting: Option<(&str, &str)>) -> Event 
     ))
 }
 
-fn cause(time: &str, kind: CauseKind) -> Cause {
+pub(crate) fn cause(time: &str, kind: CauseKind) -> Cause {
     Cause { at: at(time), kind }
 }
 
-fn watch(object: ObjectRef, event: WatchEvent, fields: &[(&str, &str, &str)], by: &str) -> CauseKind {
+pub(crate) fn watch(
+    object: ObjectRef,
+    event: WatchEvent,
+    fields: &[(&str, &str, &str)],
+    by: &str,
+) -> CauseKind {
     let relation = if object.gvk.kind.starts_with("Memcached") { Relation::Primary } else { Relation::Owner };
     let fields = fields.iter().map(|(path, old, new)| FieldChange {
         path: (*path).to_owned(),
         old: Some((*old).to_owned()),
         new: Some((*new).to_owned()),
     });
-    let own_write = by == "helm";
+    let own_write = by == "helm" || by == "manager";
     CauseKind::Watch { object, event, fields: fields.collect(), by: Some(by.to_owned()), own_write, relation }
 }
 
@@ -217,7 +227,14 @@ pub(crate) fn reconcile(
     }
 }
 
-fn call(verb: &str, target: &str, start: u64, took: u64, status: u16, reason: Option<&str>) -> Call {
+pub(crate) fn call(
+    verb: &str,
+    target: &str,
+    start: u64,
+    took: u64,
+    status: u16,
+    reason: Option<&str>,
+) -> Call {
     Call {
         verb: verb.to_owned(),
         path: format!("/api/{target}"),
@@ -397,55 +414,6 @@ pub(crate) fn trust_asked() -> Event {
 pub(crate) fn released() -> Event {
     let id = "memcacheds.cache.my.domain@8".to_owned();
     Event::Released(Released { at: at("17:02:13"), id, verdict: Verdict::Undone })
-}
-
-/// A reconciler was saved that would delete a Service.
-pub(crate) fn shadow_run() -> Vec<Event> {
-    let change = |action, kind: &str, old: Value, new: Value| ObjectChange {
-        object: reference(kind, "memcached-sample"),
-        action,
-        changes: diff(&old, &new),
-        taken_from: vec![],
-    };
-    let files = vec!["config/reconcilers/memcached.ts".to_owned()];
-    let run = ShadowRun {
-        at: at("17:02:12"),
-        kind: gvk("Memcached"),
-        files: files.clone(),
-        objects: vec![ShadowObject {
-            object: reference("Memcached", "memcached-sample"),
-            children: vec![
-                change(
-                    Action::Updated,
-                    "Deployment",
-                    json!({"spec": {"replicas": 3}}),
-                    json!({"spec": {"replicas": 4}}),
-                ),
-                change(Action::Deleted, "Service", json!({}), json!({})),
-            ],
-            status: diff(&json!({"status": {"nodes": ["a"]}}), &json!({"status": {"nodes": []}})),
-            ..ShadowObject::default()
-        }],
-        ran: 2,
-        decision: ShadowDecision::Held,
-        took: Duration::from_millis(3),
-    };
-    let held = Held {
-        at: at("17:02:12"),
-        id: "Memcached@9".to_owned(),
-        change: HeldChange::Reconciler,
-        kind: gvk("Memcached"),
-        files,
-        why: "1 object would be deleted".to_owned(),
-        findings: vec![],
-        objects: vec![Hurt {
-            object: reference("Service", "memcached-sample"),
-            field: String::new(),
-            message: "deleted, for Memcached default/memcached-sample does not list it any more".to_owned(),
-        }],
-        more: 0,
-    };
-    vec![Event::ShadowRun(Arc::new(run)), Event::Held(Arc::new(held))]
 }
 
 /// A type was saved and is live.

@@ -2,9 +2,10 @@
 //! `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
 use super::fixture::{
-    broken, busy, events, finished, held_type, in_theme, logged, now, of, shadow_run, sources, started,
-    trust_asked, type_changed,
+    broken, busy, events, finished, held_type, in_theme, logged, now, of, sources, started, trust_asked,
+    type_changed,
 };
+use super::held::shadow_run;
 use crate::view::ViewState;
 use crate::{Input, draw, update};
 use opdev_event::{

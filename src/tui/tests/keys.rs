@@ -2,10 +2,11 @@
 
 use super::acting::{commands, requests};
 use super::fixture::{
-    at, busy, events, finished, held_type, now, object, of, reconcile, reference, released, seen, shadow_run,
-    sources, started, trust_asked,
+    at, busy, events, finished, held_type, now, object, of, reconcile, reference, released, seen, sources,
+    started, trust_asked,
 };
 use super::frames::{screen, text};
+use super::held::shadow_run;
 use crate::dialog::{Delete, Help};
 use crate::view::ViewState;
 use crate::{Command, Input, update};

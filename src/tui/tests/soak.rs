@@ -2,7 +2,8 @@
 //! screen. A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for
 //! ten minutes.
 
-use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen, shadow_run};
+use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen};
+use super::held::shadow_run;
 use crate::view::ViewState;
 use crate::{Input, Mouse, update};
 use crossterm::event::KeyCode;

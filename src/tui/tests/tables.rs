@@ -265,7 +265,7 @@ fn keys_act_on_the_row_and_esc_leaves() {
     assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::PODS));
     assert_eq!(commands(&mut view, &state, "esc r"), []);
     assert_eq!(view.told.message.as_deref(), Some("reconcile: no custom resource is selected"));
-    commands(&mut view, &state, "f");
+    commands(&mut view, &state, "g e");
     assert!(view.told.message.as_deref().unwrap().contains("/ filters its rows"));
     commands(&mut view, &state, "tab tab tab 3 shift-tab");
     assert_eq!(view.focus, Pane::Owned, "there are no reconciles beside a table");

@@ -84,9 +84,9 @@ fn a_name_goes_to_the_clipboard_and_files_are_read_again() {
     pty.wait_for("✓ reload");
     pty.keys("\u{1b}");
     pty.wait_without("✓ reload");
-    pty.keys("f");
+    pty.keys("ge");
     pty.wait_for("No custom resource has a fault");
-    pty.keys("f");
+    pty.keys("ge");
     pty.wait_for("● Memcached");
     quit(pty);
 }

@@ -21,10 +21,15 @@ struct Line {
 
 impl Line {
     fn opdev(project: &Path, editor: &str) -> Line {
-        let size = PtySize { rows: 36, cols: 120, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
         command.args(["run", "--embedded"]);
+        Line::start(project, editor, command)
+    }
+
+    fn start(project: &Path, editor: &str, mut command: CommandBuilder) -> Line {
+        let pair = native_pty_system()
+            .openpty(PtySize { rows: 36, cols: 120, pixel_width: 0, pixel_height: 0 })
+            .unwrap();
         command.cwd(project);
         command.env("TERM", "xterm-256color");
         command.env("XDG_STATE_HOME", "/nonexistent");
@@ -100,6 +105,22 @@ fn a_lost_terminal_is_no_bug_of_opdev() {
     assert!(!project.join(".opdev/kubeconfig").exists());
 }
 
+/// The hangup is a signal to the shell, which leads the session, and to nobody else.
+#[test]
+fn a_terminal_that_is_lost_without_a_signal_ends_opdev() {
+    let (_folder, project) = demo_project();
+    let mut shell = CommandBuilder::new("sh");
+    let script = "trap : HUP; \"$OPDEV\" run --embedded; echo $? > ended";
+    shell.args(["-c", script]);
+    shell.env("OPDEV", env!("CARGO_BIN_EXE_opdev"));
+    let mut line = Line::start(&project, "", shell);
+    line.wait_for("to apply a sample");
+    line.cut();
+    assert!(fs::read_to_string(project.join("ended")).is_ok(), "opdev has ended before the shell");
+    assert!(!project.join(".opdev/kubeconfig").exists());
+    assert!(!log(&project).contains("panicked"));
+}
+
 #[test]
 fn what_was_typed_into_the_editor_of_a_lost_terminal_is_kept() {
     let (_folder, project) = demo_project();
@@ -132,7 +153,8 @@ fn what_was_typed_into_the_editor_of_a_lost_terminal_is_kept() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_that_takes_nothing_in_keeps_nobody_from_ending_opdev() {
-    for signal in [Signal::TERM, Signal::INT] {
+    // The last one is the key of a keyboard, which no signal comes of in raw mode.
+    for signal in [Some(Signal::TERM), Some(Signal::INT), None] {
         let (_folder, project) = demo_project();
         let mut line = Line::opdev(&project, "");
         line.wait_for("to apply a sample");
@@ -144,9 +166,29 @@ fn a_terminal_that_takes_nothing_in_keeps_nobody_from_ending_opdev() {
         line.keys("?");
         until_the_screen_waits(&line);
         let pid = i32::try_from(line.child.process_id().unwrap()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        match signal {
+            Some(signal) => kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap(),
+            None => {
+                until_interrupts_are_signals(&terminal);
+                line.keys("\u{3}");
+            }
+        }
         ended(line.child);
         assert!(!project.join(".opdev/kubeconfig").exists(), "{signal:?}");
+    }
+}
+
+/// Waits until `ctrl-c` is a signal.
+#[cfg(target_os = "linux")]
+fn until_interrupts_are_signals(terminal: impl std::os::fd::AsFd) {
+    let begun = Instant::now();
+    while !rustix::termios::tcgetattr(&terminal)
+        .unwrap()
+        .local_modes
+        .contains(rustix::termios::LocalModes::ISIG)
+    {
+        assert!(begun.elapsed() < Duration::from_secs(60), "ctrl-c stays a key");
+        std::thread::yield_now();
     }
 }
 

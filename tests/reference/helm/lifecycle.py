@@ -182,26 +182,25 @@ def by_opdev(tools, folder, new, chart):
         begun = server.objects()
         server.watch()
 
-        def step(name, error):
+        def step(name):
             found = {name: value for name, value in server.objects().items() if begun.get(name) != value}
-            steps.append((name, error or "", found, server.take_made()))
+            error = condition(server, "ReleaseFailed") or condition(server, "Irreconcilable") or ""
+            steps.append((name, error, found, server.take_made()))
+            return not error
 
         server.kubectl("apply", "-f", str(folder / "config/samples/sample.yaml"))
-        ended = until(lambda: condition(server, "Deployed") or condition(server, "ReleaseFailed"))
-        failed = condition(server, "ReleaseFailed") or condition(server, "Irreconcilable") or ("" if ended else "nothing was told")
-        step("install", failed)
-        if not failed:
+        until(lambda: condition(server, "Deployed") or condition(server, "ReleaseFailed"))
+        if step("install"):
             place = folder / "helm-charts" / chart
             shutil.copytree(new, folder / "next")
             place.rename(folder / "before")
             (folder / "next").rename(place)
-            ended = until(lambda: revision(server)[0] > 1 and not revision(server)[1].startswith("pending")
-                          or condition(server, "ReleaseFailed") or condition(server, "Irreconcilable"), 25)
             # The same manifest again makes no revision with the operator, and one with Helm.
-            failed = condition(server, "ReleaseFailed") or condition(server, "Irreconcilable")
-            step("upgrade", failed)
+            until(lambda: revision(server)[0] > 1 and not revision(server)[1].startswith("pending")
+                  or condition(server, "ReleaseFailed") or condition(server, "Irreconcilable"), 25)
+            step("upgrade")
             server.kubectl("delete", "samples", RELEASE, "-n", "default", "--timeout=60s", timeout=90)
-            step("uninstall", condition(server, "ReleaseFailed"))
+            step("uninstall")
     finally:
         server.stop()
         process.terminate()

@@ -131,12 +131,20 @@ impl DraftFile {
     fn keep_in_project(&self, body: &[u8], beside: &[OsString]) -> Result<String> {
         let folder = PrivateFolder::state(&state_path(&self.project))?.folder("drafts")?;
         let old = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = free_name(folder.path(), &old, body);
-        folder.write(&name, body)?;
+        // An editor finds what it left by the name of the file.
+        let renamed = |left: &OsString, name: &str| left.to_string_lossy().replace(&old, name);
+        let mut all = Vec::new();
         for left in beside {
-            // An editor finds what it left by the name of the file.
-            let renamed = left.to_string_lossy().replace(&old, &name);
-            folder.write(&renamed, &read::bytes_up_to(self.folder.join(left), LARGEST)?)?;
+            all.push((left, read::bytes_up_to(self.folder.join(left), LARGEST)?));
+        }
+        let name = free_name(&old, |name| {
+            let others =
+                all.iter().all(|(left, bytes)| may_take(&folder.path().join(renamed(left, name)), bytes));
+            may_take(&folder.path().join(name), body) && others
+        });
+        folder.write(&name, body)?;
+        for (left, bytes) in &all {
+            folder.write(&renamed(left, &name), bytes)?;
         }
         Ok(shown(&self.project, &folder.path().join(name)))
     }
@@ -179,15 +187,19 @@ pub(crate) fn kept_before(project: &Path, about: &str) -> Option<String> {
     is_there.then(|| shown(project, &place))
 }
 
-/// A name in a folder under which no other text is kept.
-fn free_name(folder: &Path, name: &str, body: &[u8]) -> String {
+/// Returns true if a file is not there, or says the same.
+fn may_take(path: &Path, bytes: &[u8]) -> bool {
+    match read::bytes(path) {
+        Ok(there) => there == bytes,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// The first name that is free.
+fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     let stem = name.strip_suffix(".yaml").unwrap_or(name);
     let names = std::iter::once(name.to_owned()).chain((2..100).map(|n| format!("{stem}-{n}.yaml")));
-    let is_free = |name: &String| match read::bytes(folder.join(name)) {
-        Ok(there) => there == body,
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    };
-    names.into_iter().find(is_free).unwrap_or_else(|| name.to_owned())
+    names.into_iter().find(|name| is_free(name)).unwrap_or_else(|| name.to_owned())
 }
 
 fn is_secret(text: &str) -> bool {
@@ -249,12 +261,18 @@ mod tests {
             kept_before(project.path(), "edit Web a").as_deref(),
             Some(".opdev/drafts/edit-Web-a.yaml")
         );
+        // A second lost editor of the same object writes over nothing that the first one left.
+        let file = begin();
+        fs::write(file.path().with_file_name(".edit-Web-a.yaml.swp"), "typed later").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(drafts.join(".edit-Web-a.yaml.swp")).unwrap(), "typed");
+        assert_eq!(fs::read_to_string(drafts.join(".edit-Web-a-3.yaml.swp")).unwrap(), "typed later");
         // It was decided: nothing more is kept.
         let file = begin();
         fs::write(file.path(), "size: 3\n").unwrap();
         file.decided();
         drop(file);
-        assert_eq!(fs::read_dir(&drafts).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(&drafts).unwrap().count(), 5);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
 use serde_json::{Map, Value};
 
-/// Writes an object that server-side apply has refused, where Helm 3 would write it; with the reason why it is
-/// written so.
+/// Writes an object that server-side apply has refused, where Helm 3 would write it; with the reason why it
+/// is written so.
 ///
 /// # Errors
 /// The refusal, where Helm 3 would get it, too; what the write got otherwise.

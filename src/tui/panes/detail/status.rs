@@ -8,7 +8,7 @@ use crate::detail::parts::nothing;
 use crate::finding_sign::{role as colour, sign};
 use crate::keys::action::{Action, Do, Section, action};
 use crate::pane::Tab;
-use crate::text::{Row, clean, wrap};
+use crate::text::{Row, clean, cut_path, wrap};
 use crate::theme::Role;
 
 use crate::waterfall;
@@ -192,10 +192,16 @@ fn shown_by(state: &State, reconcile: &Reconcile, width: usize) -> Vec<Row> {
         rows.extend(wrap(&clean(text), cells).into_iter().map(|line| Row::new(role, format!("   {line}"))));
     };
     say(Role::Text, &finding.why);
-    if let Some(place) = &finding.place {
-        say(Role::Changed, &place.to_string());
+    let fix = format!("Fix: {}", finding.fix);
+    match &finding.place {
+        Some(place) => {
+            rows.push(Row::new(Role::Changed, format!("   {}", cut_path(&clean(&place.to_string()), cells))));
+            rows.extend(
+                wrap(&clean(&fix), cells).into_iter().map(|line| Row::new(Role::Text, format!("   {line}"))),
+            );
+        }
+        None => say(Role::Text, &fix),
     }
-    say(Role::Text, &format!("Fix: {}", finding.fix));
     rows
 }
 
@@ -224,7 +230,11 @@ fn reads(reconcile: &Reconcile) -> Vec<Row> {
         let what = match read.count {
             Some(count) if read.selector.is_empty() => format!("{}: {count}", read.object.gvk.kind),
             Some(count) => format!("{} {}: {count}", read.object.gvk.kind, read.selector),
-            None => format!("{} at resourceVersion {}", read.object, read.resource_version),
+            None => {
+                let near = read.object.namespace == reconcile.object.namespace;
+                let name = if near { words::short_ref(&read.object) } else { read.object.to_string() };
+                format!("{name} at resourceVersion {}", read.resource_version)
+            }
         };
         let row = Row::new(Role::Dim, format!("   {:<5}", read.verb));
         let row = if read.problem.is_empty() {

@@ -6,6 +6,7 @@ pub mod background;
 pub mod clipboard;
 pub mod editor;
 pub mod screen;
+pub mod watch;
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
@@ -97,8 +98,8 @@ impl Guard {
             .context("cannot stop this job")
     }
 
-    /// Takes the terminal again where somebody else has put it in order, as `reset` in another window does: in
-    /// line mode a key would wait for enter.
+    /// Takes the terminal again where somebody else has put it in order, as `reset` in another window does:
+    /// in line mode a key would wait for enter.
     pub fn renew(&self) -> anyhow::Result<()> {
         let modes = rustix::termios::tcgetattr(io::stdin());
         if modes.is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON)) {

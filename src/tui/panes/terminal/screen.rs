@@ -7,7 +7,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use std::io::{self, BufWriter, Stdout};
 
 /// The terminal as ratatui draws on it.
-pub type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+pub type TerminalScreen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// The most columns and rows that are drawn. A terminal with a fault may say that it has 65,535 of each: a
 /// frame of that size takes 17 GB.
@@ -17,7 +17,7 @@ const MOST: (u16, u16) = (1_000, 500);
 ///
 /// # Errors
 /// Where the terminal does not tell its size.
-pub fn open() -> anyhow::Result<Screen> {
+pub fn open() -> anyhow::Result<TerminalScreen> {
     let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
     let area = bounded(backend.size().context("cannot draw on this terminal")?);
     let options = TerminalOptions { viewport: Viewport::Fixed(area) };
@@ -28,7 +28,7 @@ pub fn open() -> anyhow::Result<Screen> {
 ///
 /// # Errors
 /// Where the terminal does not tell its size, or takes nothing in.
-pub fn fit(screen: &mut Screen) -> io::Result<()> {
+pub fn fit(screen: &mut TerminalScreen) -> io::Result<()> {
     let area = bounded(screen.size()?);
     if area != screen.get_frame().area() {
         screen.resize(area)?;
@@ -42,7 +42,7 @@ pub fn fit(screen: &mut Screen) -> io::Result<()> {
 ///
 /// # Errors
 /// Where the terminal takes nothing in.
-pub fn let_go(mut screen: Screen) -> io::Result<()> {
+pub fn let_go(mut screen: TerminalScreen) -> io::Result<()> {
     let shown = screen.show_cursor();
     if shown.is_err() {
         std::mem::forget(screen);
