@@ -184,7 +184,9 @@ def by_opdev(tools, folder, new, chart):
 
         def step(name):
             found = {name: value for name, value in server.objects().items() if begun.get(name) != value}
-            error = condition(server, "ReleaseFailed") or condition(server, "Irreconcilable") or ""
+            # A saved chart that fails is taken back: the last working version keeps running, and no condition stays.
+            taken_back = name == "upgrade" and re.search(r"reload +failed, .*", (folder / "run.log").read_text())
+            error = condition(server, "ReleaseFailed") or condition(server, "Irreconcilable") or (taken_back[0] if taken_back else "")
             steps.append((name, error, found, server.take_made()))
             return not error
 
@@ -196,7 +198,8 @@ def by_opdev(tools, folder, new, chart):
             place.rename(folder / "before")
             (folder / "next").rename(place)
             # The same manifest again makes no revision with the operator, and one with Helm.
-            until(lambda: revision(server)[0] > 1 and not revision(server)[1].startswith("pending")
+            told = lambda: "reload     failed" in (folder / "run.log").read_text()
+            until(lambda: revision(server)[0] > 1 and not revision(server)[1].startswith("pending") or told()
                   or condition(server, "ReleaseFailed") or condition(server, "Irreconcilable"), 25)
             step("upgrade")
             server.kubectl("delete", "samples", RELEASE, "-n", "default", "--timeout=60s", timeout=90)
