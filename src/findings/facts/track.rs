@@ -27,6 +27,8 @@ pub(crate) struct Track {
     pub(crate) requeue: Option<Duration>,
     pub(crate) error: String,
     pub(crate) errors: u32,
+    /// True if a simulated pod may be why the newest reconcile failed.
+    pub(crate) by_pods: bool,
     pub(crate) errors_since: Timestamp,
     /// Paths that were written since the last event from outside.
     pub(crate) fields: HashMap<(ObjectKey, String), Field>,

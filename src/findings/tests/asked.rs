@@ -6,7 +6,7 @@ use super::*;
 /// A world in which opdev may ask for reconciles.
 fn embedded() -> World {
     let mut world = World::new();
-    world.findings.embedded = true;
+    world.findings.table.embedded = true;
     world
 }
 
@@ -123,7 +123,7 @@ fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
 fn nothing_is_asked_of_a_cluster_or_of_a_program_whose_causes_are_not_known() {
     for (embedded, more) in [(false, false), (true, true)] {
         let mut world = World::new();
-        world.findings.embedded = embedded;
+        world.findings.table.embedded = embedded;
         world.reconcile(|one| (one.causes, one.more_causes) = (by_user(), more));
         world.seen(&cr("a"), shelf(1, json!({})));
         world.now += 10_000;

@@ -41,7 +41,7 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             .error
             .strip_suffix(&of_cache)
             .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
-        begins && stale.message.contains("did not have")
+        begins && stale.missing
     };
     let conflict = evidence.stale.iter().find(|stale| failed(&stale.object));
     let conflict = conflict.map(|stale| (stale, "failed with a conflict"));

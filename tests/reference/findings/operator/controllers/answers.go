@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +20,26 @@ import (
 	v1 "example.com/findings/api/v1"
 )
 
+func optional() *unstructured.Unstructured {
+	kind := &unstructured.Unstructured{}
+	kind.SetAPIVersion("cert-manager.io/v1")
+	kind.SetKind("Certificate")
+	return kind
+}
+
 func init() {
 	add(map[string]step{
+		"kind-missing": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{}, r.Get(ctx, client.ObjectKeyFromObject(object), optional())
+		},
+		// It does without.
+		"healthy-optional": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			err := r.Get(ctx, client.ObjectKeyFromObject(object), optional())
+			if meta.IsNoMatchError(err) {
+				err = nil
+			}
+			return ctrl.Result{RequeueAfter: 5 * time.Second}, err
+		},
 		"refused-write": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			_, err := r.deployment(ctx, object, func(child *appsv1.Deployment) {
 				labels := map[string]string{"app": fmt.Sprint(object.Name, time.Now().UnixNano())}

@@ -1,0 +1,43 @@
+//! Goroutines that each reconcile leaves behind.
+
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Warning;
+use opdev_event::evidence::Evidence;
+
+/// Reconciles in a row.
+const ROW: u32 = 20;
+/// They take longer than an idle connection lives.
+const SECONDS: i64 = 100;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "process-growth",
+    severity: Warning,
+    name: "process grows",
+    what: "Each reconcile leaves goroutines behind, though it changes nothing: a client, a watch or a broadcaster that \
+           is made anew and never stopped. Memory and connections grow until the program is killed.",
+    when: "20 reconciles of a controller in a row, and 100 s: each changed nothing and went well, and the process had more \
+           goroutines after it than before it. The number did not go down in between.",
+    never: "the first minute of a process; goroutines that end with their reconcile or within 100 s.",
+    fix: "Make clients, watches and broadcasters once, in SetupWithManager, and not in Reconcile; give each goroutine a \
+          context that ends.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let Some(controller) = table.controllers.get(&evidence.controller) else { return };
+    let growth = &controller.growth;
+    let seconds = evidence.ended.duration_since(growth.since).as_secs();
+    if growth.row < ROW || seconds < SECONDS || !growth.rises {
+        return;
+    }
+    let why = format!(
+        "{} reconciles of {} in a row changed nothing and left goroutines behind: {} at first, {} after {seconds} s",
+        growth.row, evidence.controller, growth.first, evidence.goroutines
+    );
+    let told = Told { object: growth.object.clone(), ..Told::of(&RULE, evidence) };
+    out.push(Told { field: evidence.controller.clone(), ..told.say(&evidence.controller, why) });
+}
