@@ -59,7 +59,7 @@ pub struct Evidence {
     pub pods: bool,
     /// Goroutines of its process at its end; 0 where that is not known.
     pub goroutines: u32,
-    /// How many more that is than at its beginning.
+    /// The increase of that number since its beginning.
     pub more_goroutines: i32,
     /// Objects that it read from the API server three times or more, such as `secrets/web`, and how often.
     pub read_live: Vec<(String, u32)>,

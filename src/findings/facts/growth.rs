@@ -1,14 +1,14 @@
 //! Goroutines that a controller's reconciles leave behind.
 
-use super::{Table, is_never};
+use super::names::is_never;
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::Evidence;
 use opdev_object::meta::ObjectRef;
 use std::collections::VecDeque;
 
-/// A process makes workers, watches and connections in its first minute.
+/// The first minute of a process: it makes workers, watches and connections.
 const WARM: SignedDuration = SignedDuration::from_secs(60);
-/// Each number is held against the one so many reconciles before: other goroutines of the process come and go.
+/// The distance of two numbers that are compared: other goroutines of the process come and go.
 const APART: usize = 5;
 
 /// Reconciles of a controller in a row that changed nothing, with more goroutines after each than before.
@@ -25,29 +25,27 @@ pub(crate) struct Growth {
     recent: VecDeque<u32>,
 }
 
-impl Table {
-    /// Takes in how many goroutines there are.
-    pub(super) fn take_growth(&mut self, evidence: &Evidence) {
-        let warm = self.started.is_some_and(|started| evidence.at.duration_since(started) >= WARM);
-        let Some(controller) = self.controllers.get_mut(&evidence.controller) else { return };
-        let growth = &mut controller.growth;
+impl Growth {
+    /// Takes in how many goroutines a process has after a reconcile, and when that process was started.
+    pub(super) fn take(&mut self, evidence: &Evidence, started: Option<Timestamp>) {
+        let warm = started.is_some_and(|started| evidence.at.duration_since(started) >= WARM);
         let changed = evidence.writes.iter().any(|write| !write.unchanged && !is_never(&write.object));
         let failed = !evidence.error.is_empty() || !evidence.panic.is_empty();
-        let held = growth.recent.iter().rev().nth(APART - 1).is_some_and(|old| evidence.goroutines <= *old);
+        let held = self.recent.iter().rev().nth(APART - 1).is_some_and(|old| evidence.goroutines <= *old);
         if !warm || changed || failed || held || evidence.goroutines == 0 || evidence.more_goroutines <= 0 {
-            *growth = Growth::default();
+            *self = Growth::default();
             return;
         }
-        if growth.row == 0 {
-            growth.since = evidence.ended;
-            growth.first = evidence.goroutines;
-            growth.object = evidence.object.clone();
+        if self.row == 0 {
+            self.since = evidence.ended;
+            self.first = evidence.goroutines;
+            self.object = evidence.object.clone();
         }
-        growth.row += 1;
-        growth.rises = growth.recent.iter().all(|old| evidence.goroutines > *old);
-        growth.recent.push_back(evidence.goroutines);
-        while growth.recent.len() > APART {
-            growth.recent.pop_front();
+        self.row += 1;
+        self.rises = self.recent.iter().all(|old| evidence.goroutines > *old);
+        self.recent.push_back(evidence.goroutines);
+        while self.recent.len() > APART {
+            self.recent.pop_front();
         }
     }
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use opdev_event::LogLine;
 use std::collections::BTreeMap;
 
-/// What controller-runtime writes of a kind that a controller watches, and of a reconcile that has failed by one.
+/// The words of controller-runtime about a watched kind, and about a reconcile that failed.
 const SIGNS: [&str; 2] =
     ["if kind is a CRD, it should be installed before calling Start", "Reconciler error"];
 
@@ -40,9 +40,9 @@ impl MissingKind {
 
 /// The words of a controller whose cache was not filled in time: with them the program ends.
 const ENDS: &str = "timed out waiting for cache to be synced";
-/// controller-runtime says so each ten seconds.
+/// The least time between two sayings; controller-runtime waits ten seconds.
 const AGAIN: SignedDuration = SignedDuration::from_secs(5);
-/// What was not said for so long is there by now.
+/// The time after which a kind is there that nobody misses any more.
 const SILENT: SignedDuration = SignedDuration::from_secs(25);
 
 /// A kind of which the running program has said that it is missing.
@@ -71,7 +71,7 @@ impl MissingKinds {
         let kind = MissingKind::read(&line.message)?;
         let new = Said { first: line.at, last: line.at, gap: SignedDuration::ZERO };
         let said = self.said.entry(kind.clone()).or_insert(new);
-        // The same line may be told twice.
+        // A line may be told twice.
         let gap = line.at.duration_since(said.last);
         let later = gap >= AGAIN;
         if later {

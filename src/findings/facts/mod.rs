@@ -88,8 +88,8 @@ pub(super) struct Table {
     pub(super) disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
     pub(super) taken: Vec<(Timestamp, ObjectKey)>,
-    /// What caches hold, by kind.
-    pub(super) caches: HashMap<(String, String), cached::Cache>,
+    /// The caches of the program, by kind.
+    pub(super) caches: cached::Caches,
     /// Kinds that the program asks for and the cluster does not have.
     pub(super) missing_kinds: missing_kinds::MissingKinds,
     /// Judgements that wait for their time.
@@ -213,8 +213,7 @@ impl Table {
         self.own
             .extend(evidence.writes.iter().map(|write| write.manager.clone()).filter(|one| !one.is_empty()));
         self.take_controller(evidence);
-        self.take_growth(evidence);
-        self.take_cached(evidence);
+        self.caches.take(evidence);
         self.take_track(evidence);
         self.take_makers(evidence);
         self.take_sharers(evidence);
@@ -263,6 +262,7 @@ impl Table {
                 }
             }
         }
+        controller.growth.take(evidence, self.started);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             controller.good += 1;
             let period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
@@ -395,7 +395,7 @@ impl Table {
         self.take_restart(!saved, at);
         self.started = Some(at);
         self.missing_kinds = missing_kinds::MissingKinds::default();
-        self.caches.clear();
+        self.caches = cached::Caches::default();
         self.running.clear();
         self.tracks.clear();
         self.controllers.clear();
@@ -413,6 +413,13 @@ impl Table {
         self.running.clear();
     }
 
+    /// True if the program has used what it uses: it has run for a while and does nothing, or for long.
+    pub(super) fn has_run(&self) -> bool {
+        let since = |at: Timestamp| self.now.duration_since(at).as_secs();
+        let idle = self.running.is_empty() && self.tracks.values().all(|track| since(track.ended) >= 10);
+        self.started.map(since).is_some_and(|ran| ran >= 90 || ran >= 30 && idle)
+    }
+
     /// True if something may follow though nothing happens.
     pub(super) fn waits(&self) -> bool {
         !self.pending.is_empty()
@@ -423,7 +430,7 @@ impl Table {
                 .values()
                 .any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at) && self.is_recent(at)))
             || !self.taken.is_empty()
-            || self.caches.values().any(|cache| cache.news)
+            || self.caches.0.values().any(|cache| cache.news)
             || self.left().next().is_some()
     }
 
@@ -460,8 +467,8 @@ impl Table {
                 self.makers.remove(&key);
             }
         }
-        if self.rests() {
-            self.caches.values_mut().for_each(|cache| cache.news = false);
+        if self.has_run() {
+            self.caches.0.values_mut().for_each(|cache| cache.news = false);
         }
         let lately = |times: &VecDeque<Timestamp>| {
             times.back().is_some_and(|last| now.duration_since(*last) < SignedDuration::from_secs(120))

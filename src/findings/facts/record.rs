@@ -252,7 +252,7 @@ pub struct End {
     pub requeue: bool,
     /// Goroutines of the process at its end; 0 where that is not known.
     pub goroutines: u32,
-    /// How many more that is than at its beginning.
+    /// The increase of that number since its beginning.
     pub more: i32,
 }
 

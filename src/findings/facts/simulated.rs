@@ -4,7 +4,7 @@
 use super::Table;
 use opdev_event::evidence::Evidence;
 
-/// What opdev refuses because pods are simulated.
+/// Refusals of opdev because pods are simulated.
 const REFUSED: [&str; 3] = ["simulated", "/exec", "/proxy"];
 /// The names and addresses under which a program reaches pods on the embedded control plane.
 const ADDRESSES: [&str; 4] = [".svc", "10.244.", "10.96.", "172.18."];

@@ -114,7 +114,7 @@ pub(crate) struct Known<'a> {
     pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
 }
 
-/// What a reconcile that has ended shows, with the objects of which its cache was behind.
+/// The findings of a reconcile that has ended, and the objects of which its cache was behind.
 pub(crate) fn findings(
     open: &Open,
     reconcile: &Reconcile,

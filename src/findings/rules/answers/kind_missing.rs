@@ -16,8 +16,8 @@ pub(crate) static RULE: Rule = Rule {
     when: "controller-runtime says for the second time that a watched kind is missing, or that a reconcile failed by it: a \
            hint. An error once the program has ended because of it.",
     never: "kinds that a program only looks for; kinds that opdev installs from the project's modules.",
-    fix: "Apply the CRD, or watch the kind only where the cluster has it: ask the manager's RESTMapper in main.go before the \
-          controller is set up.",
+    fix: "Apply the CRD. Or watch the kind only where the cluster has it: ask the manager's RESTMapper before the controller \
+          is set up.",
     storm: false,
     judge: None,
     absent: None,

@@ -13,8 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     what: "The reconciles of an object fail with the same error again and again.",
     when: "the same error 10 times in a row and for 60 s.",
     never: "what opdev itself refuses because pods are simulated. On the embedded control plane also errors that no \
-            answer of the API server explains, of reconciles that look at pods or at their addresses: no application \
-            answers there.",
+            answer of the API server explains, where the reconcile looks for pods or their addresses.",
     fix: "Look at the error: what it waits for may never come.",
     storm: false,
     judge: Some(judge),

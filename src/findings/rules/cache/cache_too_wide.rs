@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "wide cache",
     what: "The manager keeps all objects of a kind in memory, and uses only the few that it has made itself. On a large \
            cluster that costs memory, and each change of any of them is sent to the program.",
-    when: "at rest the cache holds 50 objects or more of all namespaces. Reconciles have read fewer than a tenth of them \
+    when: "the cache holds 50 objects or more of all namespaces, and the program has run for a while. Reconciles have read fewer than a tenth of them \
            by name or in lists, each of which the program has made.",
     never: "kinds of which a reconcile has used an object of somebody else; caches of one namespace, and of metadata only.",
     fix: "Give the children a label, and narrow the cache to it: \
@@ -22,10 +22,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn absent(table: &Table, out: &mut Vec<Told>) {
-    if !table.rests() {
+    if !table.has_run() {
         return;
     }
-    for ((_, kind), cache) in table.caches.iter().filter(|(_, cache)| cache.news && cache.objects > 0) {
+    for ((_, kind), cache) in table.caches.0.iter().filter(|(_, cache)| cache.news && cache.objects > 0) {
         let Some((controller, object, reconcile)) = &cache.reader else { continue };
         let own = cache.used.iter().all(|key| table.makers.contains_key(key));
         if !own || cache.used.is_empty() || cache.used.len() * 10 >= cache.objects {

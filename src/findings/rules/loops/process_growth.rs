@@ -8,7 +8,7 @@ use opdev_event::evidence::Evidence;
 
 /// Reconciles in a row.
 const ROW: u32 = 20;
-/// They take longer than an idle connection lives.
+/// Longer than an idle connection lives.
 const SECONDS: i64 = 100;
 
 pub(crate) static RULE: Rule = Rule {
@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
     name: "process grows",
     what: "Each reconcile leaves goroutines behind, though it changes nothing: a client, a watch or a broadcaster that \
            is made anew and never stopped. Memory and connections grow until the program is killed.",
-    when: "20 reconciles of a controller in a row, and 100 s: each changed nothing and went well, and the process had more \
-           goroutines after it than before it. The number did not go down in between.",
+    when: "20 reconciles of a controller in a row, and 100 s. Each changed nothing, went well and left more goroutines than \
+           there were before it; their number rose all the time.",
     never: "the first minute of a process; goroutines that end with their reconcile or within 100 s.",
     fix: "Make clients, watches and broadcasters once, in SetupWithManager, and not in Reconcile; give each goroutine a \
           context that ends.",
