@@ -31,6 +31,23 @@ fn goroutines_that_each_reconcile_leaves_behind_are_told() {
 }
 
 #[test]
+fn two_controllers_whose_goroutines_grow_are_one_finding() {
+    let mut world = World::new();
+    world.now = 61_000;
+    for turn in 0..40 {
+        world.reconcile(|one| {
+            one.controller = ["pool", "shelf"][usize::from(turn % 2 == 1)].to_owned();
+            (one.goroutines, one.more_goroutines) = (80 + turn, 1);
+        });
+        world.now += 3000;
+    }
+    world.wait(3);
+    let opened = world.opened();
+    let titles: Vec<&str> = opened.iter().map(|finding| finding.title.as_str()).collect();
+    assert_eq!(titles, ["process grows: pool or shelf"]);
+}
+
+#[test]
 fn goroutines_that_end_are_not_told() {
     let count = |turn: i64| 80 + u32::try_from(turn).unwrap();
     assert!(goroutines(6, 60, |_| (80, 0), false).is_empty());
@@ -182,6 +199,9 @@ fn a_cache_that_holds_what_nobody_uses_is_a_hint() {
     assert_eq!(cache(70, &[], None), hint);
     assert!(cache(9, &[], None).is_empty(), "few");
     let admin = child("ClusterRole", "admin");
-    assert!(cache(70, &[admin.clone()], None).is_empty(), "one that others made: a label does not fit");
+    assert!(
+        cache(70, std::slice::from_ref(&admin), None).is_empty(),
+        "one that others made: a label does not fit"
+    );
     assert!(cache(70, &[], Some(admin)).is_empty(), "others lead to reconciles");
 }

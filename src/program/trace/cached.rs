@@ -10,9 +10,14 @@ const FEW: usize = 50;
 /// Objects of a kind that are told apart.
 const MOST: usize = 5_000;
 
+/// Group and kind.
+type Kind = (String, String);
+/// Namespace and name.
+type Name = (Option<String>, String);
+
 /// The caches of one process. Watches of one namespace, and those of metadata, are left out.
 #[derive(Debug, Default)]
-pub(crate) struct Cached(BTreeMap<(String, String), HashSet<(Option<String>, String)>>);
+pub(crate) struct Cached(BTreeMap<Kind, HashSet<Name>>);
 
 impl Cached {
     /// Takes in an event of a watch.
@@ -38,7 +43,7 @@ impl Cached {
     /// Kinds of which there are many.
     pub(crate) fn many(&self) -> Vec<CachedFact> {
         let many = self.0.iter().filter(|(_, objects)| objects.len() >= FEW);
-        let fact = |((group, kind), objects): (&(String, String), &HashSet<_>)| CachedFact {
+        let fact = |((group, kind), objects): (&Kind, &HashSet<Name>)| CachedFact {
             group: group.clone(),
             kind: kind.clone(),
             objects: objects.len(),
