@@ -45,6 +45,7 @@ CASES = {
     "healthy-goroutines": (None, []),
     "kind-missing": ("kind-missing", []),
     "healthy-optional": (None, []),
+    "cache-too-wide": ("cache-too-wide", []),
     "slow": ("blocked-worker", []),
     "missing-owner": ("missing-owner", []),
     "healthy-ownerless": (None, [(30, DELETE)]),

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,15 @@ func init() {
 	add(map[string]step{
 		"kind-missing": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			return ctrl.Result{}, r.Get(ctx, client.ObjectKeyFromObject(object), optional())
+		},
+		// The cache holds all roles of the cluster, and one is its own.
+		"cache-too-wide": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: object.Namespace + "-" + object.Name}}
+			_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
+				role.Labels = map[string]string{"findings.example.com/case": object.Name}
+				return nil
+			})
+			return ctrl.Result{RequeueAfter: 20 * time.Second}, err
 		},
 		// It does without.
 		"healthy-optional": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
