@@ -142,8 +142,8 @@ impl Track {
         self.written.1 = std::mem::replace(&mut self.written.0, fields);
     }
 
-    /// True if the reconcile before had written the same field, made the same object or deleted it, or if an earlier
-    /// one had deleted any of its kind: pods that are made again have other names.
+    /// True if the reconcile before had written the same field, made the same object or deleted it, or if an
+    /// earlier one had deleted any of its kind: pods that are made again have other names.
     pub(super) fn has_written(&self, write: &WriteFact, field: &str) -> bool {
         let kind = self.deleted.get(&write.object.gvk.kind);
         self.written.1.contains(&(write.object.key(), field.to_owned()))
