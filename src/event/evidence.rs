@@ -41,6 +41,8 @@ pub struct Evidence {
     pub beside: Vec<WriteFact>,
     /// Objects that its cache had in an older version than the program had written.
     pub stale: Vec<StaleFact>,
+    /// Kinds of which the caches of its process hold many objects of all namespaces.
+    pub cached: Vec<CachedFact>,
     /// The error it ended with, masked.
     pub error: String,
     /// The words of a panic, masked; empty where it did not panic.
@@ -53,6 +55,12 @@ pub struct Evidence {
     pub calls: u64,
     /// Number of calls that went to the API server.
     pub live: u32,
+    /// True if it looked at pods or at their addresses.
+    pub pods: bool,
+    /// Goroutines of its process at its end; 0 where that is not known.
+    pub goroutines: u32,
+    /// The increase of that number since its beginning.
+    pub more_goroutines: i32,
     /// Objects that it read from the API server three times or more, such as `secrets/web`, and how often.
     pub read_live: Vec<(String, u32)>,
     /// Finalizers that its object has, as far as known.
@@ -86,11 +94,24 @@ pub struct ReadFact {
     pub version: String,
 }
 
+/// The objects of a kind in a cache.
+#[derive(Clone, Debug, Default)]
+pub struct CachedFact {
+    /// The group of the kind.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// Number of objects.
+    pub objects: usize,
+}
+
 /// A cache that was behind.
 #[derive(Clone, Debug)]
 pub struct StaleFact {
     /// The object.
     pub object: ObjectKey,
+    /// True if the cache did not have the object at all, and the program had made it.
+    pub missing: bool,
     /// The finding, in words.
     pub message: String,
 }

@@ -31,8 +31,6 @@ const TICK: SignedDuration = SignedDuration::from_secs(1);
 pub struct Findings {
     table: Table,
     life: Life,
-    /// True if nothing but a play cluster is disturbed by an experiment.
-    embedded: bool,
     /// True if the user wants no experiment at all.
     quiet: bool,
     /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
@@ -58,9 +56,9 @@ impl Findings {
         match event {
             Event::Stopping { .. } => self.stopping = true,
             Event::Started(started) => {
-                let embedded = started.cluster.embedded;
                 let (life, quiet) = (self.life.anew(), self.quiet);
-                *self = Findings { life, embedded, quiet, ..Findings::default() };
+                *self = Findings { life, quiet, ..Findings::default() };
+                self.table.embedded = started.cluster.embedded;
             }
             Event::Reconciled(reconcile) => return self.reconciled(reconcile),
             Event::LoopFound(found) => return self.loop_found(found),
@@ -97,6 +95,12 @@ impl Findings {
                     return self.life.saved(files, run.at, false);
                 }
                 self.table.stopped();
+                return self.program_ended(run.at);
+            }
+            Event::Log(line) => {
+                let missing = self.table.missing_kinds.hear(line);
+                let told = missing.map(|kind| rules::answers::kind_missing::told(&kind, None, line.at));
+                return told.map(|told| self.life.told(vec![told], line.at)).unwrap_or_default();
             }
             _ => {}
         }
@@ -125,13 +129,29 @@ impl Findings {
         self.table.settle();
         let mut events = self.life.told(told, self.table.now);
         events.extend(self.life.elapsed(self.table.now));
+        let there = |started| self.table.missing_kinds.are_there(started, self.table.now);
+        if self.table.started.is_some_and(there) {
+            events.extend(self.life.over(rules::answers::kind_missing::RULE.id, self.table.now));
+        }
         events
+    }
+
+    /// The program has ended by itself, or was ended.
+    fn program_ended(&mut self, at: Timestamp) -> Vec<Event> {
+        let missed = self.table.missing_kinds.ended(at);
+        let told =
+            missed.iter().map(|(kind, seconds)| rules::answers::kind_missing::told(kind, Some(*seconds), at));
+        self.life.told(told.collect(), at)
     }
 
     /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
     /// with the controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
     pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
-        if self.embedded && !self.quiet && !self.stopping { self.table.unanswered() } else { Vec::new() }
+        if self.table.embedded && !self.quiet && !self.stopping {
+            self.table.unanswered()
+        } else {
+            Vec::new()
+        }
     }
 
     fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {

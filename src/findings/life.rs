@@ -95,7 +95,14 @@ impl Life {
     }
 
     pub(super) fn waits(&self) -> bool {
-        self.open.values().any(|one| one.news || one.storm && (!one.by_chance || one.quiet.is_some()))
+        let goes_on = |one: &One| one.storm && (!one.by_chance || one.quiet.is_some());
+        self.open.iter().any(|(key, one)| one.news || goes_on(one) || key.0 == "kind-missing")
+    }
+
+    /// All findings of a rule end.
+    pub(super) fn over(&mut self, rule: &str, now: Timestamp) -> Vec<Event> {
+        let over = self.open.keys().filter(|key| key.0 == rule).cloned().collect();
+        self.close(over, now)
     }
 
     /// Takes in what rules have told.

@@ -3,12 +3,12 @@
 //! requires; elsewhere, and where no module has them, they are named.
 
 use super::notices::tell;
-use crate::MissingKind;
 use http::Method;
 use kube::Client;
 use opdev_client::{OWN_MANAGER, send};
 use opdev_event::Level;
 use opdev_event::sink::EventSink;
+use opdev_findings::facts::missing_kinds::MissingKind;
 use opdev_object::yaml;
 use opdev_os::read;
 use opdev_os::small_file::small_text;

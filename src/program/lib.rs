@@ -14,7 +14,6 @@ pub(crate) mod foreign_kinds;
 mod gobuild;
 mod lines;
 mod logs;
-mod missing_kinds;
 pub(crate) mod notices;
 pub(crate) mod observation_queue;
 pub mod rehearsal;
@@ -27,8 +26,6 @@ pub(crate) mod webhooks;
 
 pub use build::WRITTEN as WRITTEN_BY_BUILDS;
 pub use build::traced_build;
-
-pub use missing_kinds::MissingKind;
 
 pub use supervise::{
     Ask, Awaited, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor,

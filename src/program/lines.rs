@@ -3,10 +3,10 @@
 
 use super::debugger;
 use super::logs;
-use super::missing_kinds::MissingKind;
 use jiff::Timestamp;
 use opdev_event::sink::EventSink;
 use opdev_event::{Event, Level, LogLine};
+use opdev_findings::facts::missing_kinds::MissingKind;
 use opdev_findings::facts::observed::{ObjectLine, Seen};
 use opdev_findings::facts::record::PrintedLine;
 use std::collections::VecDeque;

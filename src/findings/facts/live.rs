@@ -109,8 +109,12 @@ impl Table {
     }
 }
 
+/// The generation that a status is about: as it says as a whole, or else in the newest of its conditions.
 fn observed(object: &Value) -> Option<i64> {
-    object["status"]["observedGeneration"].as_i64()
+    let status = &object["status"];
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let newest = || conditions.filter_map(|condition| condition["observedGeneration"].as_i64()).max();
+    status["observedGeneration"].as_i64().or_else(newest)
 }
 
 /// Labels and annotations as a number; what kubectl keeps for itself is left out.

@@ -1,7 +1,10 @@
 //! The facts: one table by object, path and controller. Counts begin anew with each event from outside.
 //! Bounded.
 
+pub(super) mod cached;
+mod growth;
 mod live;
+pub mod missing_kinds;
 mod names;
 pub mod observed;
 pub mod record;
@@ -9,6 +12,7 @@ pub mod record_fields;
 mod restarts;
 pub(super) mod selectors;
 pub(super) mod shared;
+mod simulated;
 mod track;
 mod unanswered;
 pub mod versions;
@@ -40,6 +44,8 @@ const MANY: usize = 20_000;
 pub(super) struct Table {
     /// The newest time that was told.
     pub(super) now: Timestamp,
+    /// True on the embedded control plane, where pods are simulated.
+    pub(super) embedded: bool,
     /// When the program was started last; none while it does not run.
     pub(super) started: Option<Timestamp>,
     /// Kinds that the project is for.
@@ -82,6 +88,10 @@ pub(super) struct Table {
     pub(super) disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
     pub(super) taken: Vec<(Timestamp, ObjectKey)>,
+    /// The caches of the program, by kind.
+    pub(super) caches: cached::Caches,
+    /// Kinds that the program asks for and the cluster does not have.
+    pub(super) missing_kinds: missing_kinds::MissingKinds,
     /// Judgements that wait for their time.
     pub(super) pending: Vec<Pending>,
 }
@@ -165,6 +175,8 @@ pub(super) struct Controller {
     pub(super) reads: u64,
     /// Reconciles that ended well.
     pub(super) good: u64,
+    /// Goroutines that its reconciles leave behind.
+    pub(super) growth: growth::Growth,
     /// The period that good reconciles ask for.
     pub(super) period: Option<Duration>,
     /// The longest reconcile that ended lately, and when it began.
@@ -201,6 +213,7 @@ impl Table {
         self.own
             .extend(evidence.writes.iter().map(|write| write.manager.clone()).filter(|one| !one.is_empty()));
         self.take_controller(evidence);
+        self.caches.take(evidence);
         self.take_track(evidence);
         self.take_makers(evidence);
         self.take_sharers(evidence);
@@ -249,6 +262,7 @@ impl Table {
                 }
             }
         }
+        controller.growth.take(evidence, self.started);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             controller.good += 1;
             let period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
@@ -299,6 +313,7 @@ impl Table {
             }
             track.errors += 1;
         }
+        track.by_pods = self.fails_by_pods(evidence);
         (track.error, track.requeue) = (evidence.error.clone(), evidence.requeue);
         (track.began, track.ended) = (evidence.at, evidence.ended);
         self.wait_for(evidence, &track);
@@ -379,6 +394,8 @@ impl Table {
         self.now = self.now.max(at);
         self.take_restart(!saved, at);
         self.started = Some(at);
+        self.missing_kinds = missing_kinds::MissingKinds::default();
+        self.caches = cached::Caches::default();
         self.running.clear();
         self.tracks.clear();
         self.controllers.clear();
@@ -396,6 +413,13 @@ impl Table {
         self.running.clear();
     }
 
+    /// True if the program has used what it uses: it has run for a while and does nothing, or for long.
+    pub(super) fn has_run(&self) -> bool {
+        let since = |at: Timestamp| self.now.duration_since(at).as_secs();
+        let idle = self.running.is_empty() && self.tracks.values().all(|track| since(track.ended) >= 10);
+        self.started.map(since).is_some_and(|ran| ran >= 90 || ran >= 30 && idle)
+    }
+
     /// True if something may follow though nothing happens.
     pub(super) fn waits(&self) -> bool {
         !self.pending.is_empty()
@@ -406,6 +430,7 @@ impl Table {
                 .values()
                 .any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at) && self.is_recent(at)))
             || !self.taken.is_empty()
+            || self.caches.0.values().any(|cache| cache.news)
             || self.left().next().is_some()
     }
 
@@ -441,6 +466,9 @@ impl Table {
             for key in old {
                 self.makers.remove(&key);
             }
+        }
+        if self.has_run() {
+            self.caches.0.values_mut().for_each(|cache| cache.news = false);
         }
         let lately = |times: &VecDeque<Timestamp>| {
             times.back().is_some_and(|last| now.duration_since(*last) < SignedDuration::from_secs(120))

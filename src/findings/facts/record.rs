@@ -250,6 +250,10 @@ pub struct End {
     pub requeue_after: i64,
     /// True if it wants to run again, with the delay of the queue.
     pub requeue: bool,
+    /// Goroutines of the process at its end; 0 where that is not known.
+    pub goroutines: u32,
+    /// The increase of that number since its beginning.
+    pub more: i32,
 }
 
 /// A read that the cache answered.

@@ -27,6 +27,8 @@ pub(crate) struct Track {
     pub(crate) requeue: Option<Duration>,
     pub(crate) error: String,
     pub(crate) errors: u32,
+    /// True if a simulated pod may be why the newest reconcile failed.
+    pub(crate) by_pods: bool,
     pub(crate) errors_since: Timestamp,
     /// Paths that were written since the last event from outside.
     pub(crate) fields: HashMap<(ObjectKey, String), Field>,
@@ -51,6 +53,8 @@ pub(crate) struct Track {
     pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
     /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion `-`.
     pub(crate) written: (WrittenFields, WrittenFields),
+    /// Kinds of which it has deleted objects, with the number of the reconcile that did so first.
+    deleted: HashMap<String, u64>,
     /// When children were made since the last event from outside, by kind.
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
@@ -132,12 +136,18 @@ impl Track {
             written(write).into_iter().map(move |field| (key.clone(), field.to_owned()))
         });
         let fields = fields.take(256).collect();
+        for write in evidence.writes.iter().filter(|write| write.verb == WriteVerb::Delete) {
+            self.deleted.entry(write.object.gvk.kind.clone()).or_insert(self.count);
+        }
         self.written.1 = std::mem::replace(&mut self.written.0, fields);
     }
 
-    /// True if the reconcile before had written the same field, made the same object or deleted it.
+    /// True if the reconcile before had written the same field, made the same object or deleted it, or if an
+    /// earlier one had deleted any of its kind: pods that are made again have other names.
     pub(super) fn has_written(&self, write: &WriteFact, field: &str) -> bool {
+        let kind = self.deleted.get(&write.object.gvk.kind);
         self.written.1.contains(&(write.object.key(), field.to_owned()))
+            || field == "-" && kind.is_some_and(|first| *first < self.count)
     }
 
     /// Takes in the versions of objects that were read by name.

@@ -1,6 +1,6 @@
 //! The rules, one file each: what is wrong, what to do, what is never accused, and the judgement.
 
-mod answers;
+pub(super) mod answers;
 mod cache;
 mod deletion;
 pub(super) mod loops;
@@ -12,6 +12,7 @@ use opdev_event::FindingSeverity;
 /// All of them; what explains others comes before these.
 pub static RULES: &[&Rule] = &[
     &answers::panic::RULE,
+    &answers::kind_missing::RULE,
     &answers::refused_write::RULE,
     &answers::missing_right::RULE,
     &deletion::namespace_terminating::RULE,
@@ -42,7 +43,9 @@ pub static RULES: &[&Rule] = &[
     &cache::lost_update::RULE,
     &cache::conflict::RULE,
     &cache::stale_read::RULE,
+    &cache::cache_too_wide::RULE,
     &loops::blocked_worker::RULE,
+    &loops::process_growth::RULE,
     &answers::pruned_field::RULE,
     &answers::lost_status::RULE,
     &answers::ready_too_early::RULE,

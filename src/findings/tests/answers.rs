@@ -33,7 +33,8 @@ fn conflicts_count_once_they_come_in_a_row() {
     let stale = |error: &str| {
         let mut world = World::new();
         world.reconcile(|one| {
-            one.stale = vec![StaleFact { object: cr("a").key(), message: "the cache was behind".to_owned() }];
+            let message = "the cache was behind".to_owned();
+            one.stale = vec![StaleFact { object: cr("a").key(), missing: false, message }];
             one.refusals = vec![conflict("1")];
             one.error = error.to_owned();
         });
@@ -118,15 +119,18 @@ fn a_refusal_that_the_code_ignores_is_no_fault_because_something_else_fails() {
 
 #[test]
 fn a_cache_that_lacks_what_was_just_made_is_told_where_it_fails_the_reconcile() {
-    let run = |error: &str| {
+    let of = |missing: bool, error: &str| {
         let mut world = World::new();
         world.reconcile(|one| {
-            let message = "the cache did not have it".to_owned();
-            one.stale = vec![StaleFact { object: cr("web").key(), message }];
+            let message = "the cache was behind".to_owned();
+            one.stale = vec![StaleFact { object: cr("web").key(), missing, message }];
             one.error = error.to_owned();
         });
         world.loud()
     };
+    let run = |error| of(true, error);
+    let words = "Shelf.lib.example.com \"web\" not found";
+    assert!(of(false, words).is_empty(), "the cache had an older version of it");
     assert_eq!(run("Shelf.lib.example.com \"web\" not found"), ["stale-read"]);
     assert!(run("Shelf.lib.example.com \"other\" not found").is_empty(), "another object");
     assert!(run("Secret \"web\" not found").is_empty(), "another kind of the same name");
@@ -283,6 +287,12 @@ fn a_status_that_is_behind_is_told_at_rest() {
     assert_eq!(run(json!({"observedGeneration": 2}), None), told(FindingSeverity::Warning));
     assert_eq!(run(json!({"phase": "Ready"}), None), told(FindingSeverity::Hint));
     assert!(run(json!({"observedGeneration": 3}), None).is_empty());
+    let conditions = |observed: &[i64]| {
+        let one = |observed: &i64| json!({"type": "Ready", "status": "True", "observedGeneration": observed});
+        json!({"conditions": observed.iter().map(one).collect::<Vec<Value>>()})
+    };
+    assert!(run(conditions(&[2, 3]), None).is_empty(), "a condition says it");
+    assert_eq!(run(conditions(&[1, 2]), None), told(FindingSeverity::Warning));
     assert!(run(json!({"observedGeneration": 2}), Some(Duration::from_secs(5))).is_empty(), "it waits");
 }
 
@@ -407,7 +417,9 @@ fn each_rule_has_words_of_its_own() {
     ids.dedup();
     assert_eq!(ids.len(), crate::RULES.len());
     for rule in crate::RULES {
-        assert!(rule.judge.is_some() || rule.absent.is_some(), "{}", rule.id);
+        // One is told by lines of the log.
+        let judged = rule.judge.is_some() || rule.absent.is_some() || rule.id == "kind-missing";
+        assert!(judged, "{}", rule.id);
         for text in [rule.what, rule.when, rule.never, rule.fix] {
             assert!(!text.is_empty() && text.ends_with('.'), "{}: {text}", rule.id);
         }

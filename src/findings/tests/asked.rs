@@ -6,7 +6,7 @@ use super::*;
 /// A world in which opdev may ask for reconciles.
 fn embedded() -> World {
     let mut world = World::new();
-    world.findings.embedded = true;
+    world.findings.table.embedded = true;
     world
 }
 
@@ -91,6 +91,12 @@ fn what_is_written_each_time_or_put_back_is_no_answer_to_a_change() {
     assert_eq!(run(&|now| writes(".data.b", "", now), &|now| writes(".data.a", "", now)), 1, "another field");
     assert_eq!(run(&nothing, &delete), 1);
     assert_eq!(run(&delete, &delete), 0, "a pod that is not ready is deleted each time");
+    let other = |now: i64| {
+        let fact = |name: &str| update(&child("Pod", name), "", vec![]);
+        let pod = WriteFact { at: at(now), verb: WriteVerb::Delete, ..fact("web-1") };
+        if now == 0 { vec![pod] } else { Vec::new() }
+    };
+    assert_eq!(run(&other, &delete), 0, "pods that are made again have other names");
     let event = |now: i64| {
         vec![WriteFact { at: at(now), ..update(&child("Event", "a.1"), "", vec![field(".count", 1, 2)]) }]
     };
@@ -123,7 +129,7 @@ fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
 fn nothing_is_asked_of_a_cluster_or_of_a_program_whose_causes_are_not_known() {
     for (embedded, more) in [(false, false), (true, true)] {
         let mut world = World::new();
-        world.findings.embedded = embedded;
+        world.findings.table.embedded = embedded;
         world.reconcile(|one| (one.causes, one.more_causes) = (by_user(), more));
         world.seen(&cr("a"), shelf(1, json!({})));
         world.now += 10_000;

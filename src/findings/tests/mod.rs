@@ -6,6 +6,7 @@ mod answers;
 mod asked;
 mod guessed;
 mod owners;
+mod process;
 mod wakes;
 
 use super::Findings;

@@ -9,9 +9,9 @@ use opdev_event::evidence::{
     WriteVerb,
 };
 use opdev_event::reconcile::object_change::{last_writer, managers_of};
-use opdev_event::{FindingKind, ReadFinding, TraceLevel, mask};
+use opdev_event::{TraceLevel, mask};
 use opdev_findings::facts::observed::ObservedCall;
-use opdev_findings::facts::record::{Begin, End};
+use opdev_findings::facts::record::{Begin, CacheRead, End};
 use opdev_findings::facts::record_fields::{reference, time};
 use opdev_object::api_path::ApiPath;
 use opdev_object::diff::{Change, diff, reorderings};
@@ -125,7 +125,7 @@ fn warnings(calls: &[ObservedCall], secrets: &[String]) -> Vec<WarningFact> {
 pub(super) fn evidence(
     open: &Open,
     (begin_more, end): (bool, &End),
-    findings: &[ReadFinding],
+    stale: Vec<StaleFact>,
     primary: Option<&Value>,
     secrets: &[String],
 ) -> Evidence {
@@ -144,7 +144,6 @@ pub(super) fn evidence(
     for call in &open.calls {
         (call.verb(), &call.path, call.status).hash(&mut calls);
     }
-    let stale = findings.iter().filter(|found| found.kind == FindingKind::StaleRead);
     let panic = open.panic.clone().unwrap_or_else(|| end.panic.lines().next().unwrap_or_default().to_owned());
     Evidence {
         reconcile: open.number,
@@ -161,15 +160,17 @@ pub(super) fn evidence(
         refusals,
         warnings: warnings(&open.calls, secrets),
         beside: Vec::new(),
-        stale: stale
-            .map(|found| StaleFact { object: found.object.key(), message: found.message.clone() })
-            .collect(),
+        stale,
+        cached: Vec::new(),
         error: mask::text(&end.error, secrets),
         panic: if end.panic.is_empty() { String::new() } else { mask::text(&panic, secrets) },
         place: super::reconcile::panic_place(end).map(|(place, _)| place),
         requeue: requeue(end).filter(|_| open.level == TraceLevel::Full),
         calls: calls.finish(),
         live: u32::try_from(open.calls.len()).unwrap_or(u32::MAX),
+        pods: looks_at_pods(open),
+        goroutines: end.goroutines,
+        more_goroutines: end.more,
         read_live: read_live(&open.calls),
         finalizers: primary.map(finalizers).unwrap_or_default().into_iter().map(str::to_owned).collect(),
         generation: primary.map(meta::generation),
@@ -201,7 +202,7 @@ fn requeue(end: &End) -> Option<Duration> {
     end.requeue.then_some(Duration::ZERO)
 }
 
-fn read_fact(read: &opdev_findings::facts::record::CacheRead) -> ReadFact {
+fn read_fact(read: &CacheRead) -> ReadFact {
     let of = reference(&read.object);
     let objects = match read.verb.as_str() {
         "get" => vec![of.key()],
@@ -218,6 +219,19 @@ fn read_fact(read: &opdev_findings::facts::record::CacheRead) -> ReadFact {
     };
     let version = read.object.rv.clone();
     ReadFact { objects, missing: !read.error.is_empty(), version }
+}
+
+/// True if it read pods, or the objects that hold their addresses.
+fn looks_at_pods(open: &Open) -> bool {
+    let cached = |read: &CacheRead| {
+        matches!(read.object.kind.as_str(), "Pod" | "Endpoints" | "EndpointSlice") && read.error.is_empty()
+    };
+    let asked = |call: &ObservedCall| {
+        let target = call.target();
+        let resource = target.split('/').next().unwrap_or_default();
+        matches!(resource, "pods" | "endpoints" | "endpointslices") && !call.writes()
+    };
+    open.reads.iter().any(cached) || open.calls.iter().any(asked)
 }
 
 /// Objects that were read from the API server three times or more.

@@ -6,6 +6,7 @@
 //! led to it, what it changed. Pure: what was seen goes in, events come out. A call must go in before the end
 //! of its reconcile does; that it may go in before the beginning does no harm.
 
+mod cached;
 mod causes;
 mod event_call;
 mod evidence;
@@ -25,6 +26,7 @@ mod wire;
 mod tests;
 
 use crate::reads::{Known, Memory};
+use cached::Cached;
 use event_call::{event_is_about, namespace_of};
 use evidence::Beside;
 use jiff::{SignedDuration, Timestamp};
@@ -65,6 +67,7 @@ pub struct Attribution {
     open: HashMap<String, Open>,
     ended: VecDeque<(String, Arc<Reconcile>)>,
     versions: Versions,
+    cached: Cached,
     /// The reconcile that wrote each version.
     written: HashMap<(ObjectKey, String), u64>,
     written_order: VecDeque<(ObjectKey, String)>,
@@ -97,6 +100,7 @@ impl Attribution {
             open: HashMap::new(),
             ended: VecDeque::new(),
             versions: Versions::default(),
+            cached: Cached::default(),
             written: HashMap::new(),
             written_order: VecDeque::new(),
             kinds: HashMap::new(),
@@ -125,6 +129,7 @@ impl Attribution {
         self.unknown += self.early.len() as u64;
         self.early.clear();
         self.memory.restarted();
+        self.cached = Cached::default();
         self.recorders.starting();
     }
 
@@ -282,11 +287,12 @@ impl Attribution {
         let mut reconcile = open.ended(end, attempt, &self.kinds);
         self.learn_kind_of_controller(&open.controller, &reconcile.object.gvk);
         let known = Known { versions: &self.versions, written: &self.written };
-        let findings = crate::reads::findings(&open, &reconcile, &known, &mut self.memory);
+        let (findings, stale) = crate::reads::findings(&open, &reconcile, &known, &mut self.memory);
         let primary = self.versions.newest(&open.object.key());
         let mut evidence =
-            evidence::evidence(&open, (open.more_causes, end), &findings, primary.as_deref(), &self.secrets);
+            evidence::evidence(&open, (open.more_causes, end), stale, primary.as_deref(), &self.secrets);
         evidence.object.clone_from(&reconcile.object);
+        evidence.cached = self.cached.many();
         evidence.beside = evidence::masked(std::mem::take(&mut self.beside), &self.secrets);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;
@@ -505,6 +511,7 @@ impl Attribution {
         }
         let Some(object) = ObjectRef::of(&event.object) else { return };
         let key = object.key();
+        self.cached.take(event, &key);
         self.learn(Some(&event.object));
         let known = Arc::new(event.object.clone());
         match event.kind.as_str() {

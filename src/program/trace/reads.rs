@@ -5,6 +5,7 @@ use super::surplus_left;
 use super::surplus_left::surplus;
 use crate::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::evidence::StaleFact;
 use opdev_event::reconcile::object_change::last_writer;
 use opdev_event::{FindingKind, ReadFinding, Reconcile};
 use opdev_findings::facts::observed::ObservedCall;
@@ -113,20 +114,25 @@ pub(crate) struct Known<'a> {
     pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
 }
 
-/// The error of a reconcile that has ended.
+/// The findings of a reconcile that has ended, and the objects of which its cache was behind.
 pub(crate) fn findings(
     open: &Open,
     reconcile: &Reconcile,
     known: &Known<'_>,
     memory: &mut Memory,
-) -> Vec<ReadFinding> {
+) -> (Vec<ReadFinding>, Vec<StaleFact>) {
     memory.remember(open);
-    let mut findings = Vec::new();
+    let (mut findings, mut behind) = (Vec::new(), Vec::new());
     for read in &open.reads {
-        findings.extend(match read.verb.as_str() {
-            "get" => stale_get(read, memory),
+        let found = match read.verb.as_str() {
+            "get" => stale_get(read, known, memory),
             _ => stale_list(read, known, memory),
-        });
+        };
+        if let Some((finding, missing)) = found {
+            let (object, message) = (finding.object.key(), finding.message.clone());
+            behind.push(StaleFact { object, missing, message });
+            findings.push(finding);
+        }
         findings.extend(unrelated(open, read, known));
     }
     for write in &open.writes {
@@ -137,18 +143,22 @@ pub(crate) fn findings(
     findings.extend(surplus(open, reconcile, known.versions, &mut memory.surplus));
     findings.extend(hot_loop(open, reconcile, memory));
     findings.extend(fights(open, reconcile, memory));
-    findings
+    (findings, behind)
 }
 
-fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
+/// A read that was behind; true if the cache did not have the object at all.
+fn stale_get(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<(ReadFinding, bool)> {
     let object = reference(&read.object);
     let last = memory.wrote.get(&object.key())?;
     if last.at >= time(read.t) {
         return None;
     }
-    let what = if last.deleted && read.error.is_empty() {
+    // Garbage collection or somebody else may have deleted it since, or have made it again.
+    let gone = known.versions.is_gone(&object.key());
+    let missing = last.created && read.error == "NotFound" && !gone;
+    let what = if last.deleted && read.error.is_empty() && gone {
         format!("the cache still had {object}, which reconcile #{} had deleted", last.reconcile)
-    } else if last.created && read.error == "NotFound" {
+    } else if missing {
         format!("the cache did not have {object} yet, which reconcile #{} had created", last.reconcile)
     } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
         let (had, wrote) = (&read.object.rv, &last.rv);
@@ -159,7 +169,7 @@ fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
     } else {
         return None;
     };
-    Some(stale(what, object, last.reconcile, memory))
+    Some((stale(what, object, last.reconcile, memory), missing))
 }
 
 fn stale(message: String, object: ObjectRef, reconcile: u64, memory: &Memory) -> ReadFinding {
@@ -177,7 +187,7 @@ fn stale(message: String, object: ObjectRef, reconcile: u64, memory: &Memory) ->
 }
 
 /// Objects that the process has made or changed, and that a list lacks or has in an older version.
-fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<ReadFinding> {
+fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<(ReadFinding, bool)> {
     if !read.error.is_empty() || !read.fields.is_empty() || read.count as usize > read.items.len() {
         return None;
     }
@@ -201,7 +211,7 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
             }
             let item = items.get(&(namespace, key.name.as_str()));
             match item {
-                Some(_) if last.deleted => true,
+                Some(_) if last.deleted => known.versions.is_gone(key),
                 Some(rv) => older(rv, &last.rv),
                 None if last.deleted || known.versions.is_gone(key) => false,
                 None => known.versions.newest(key).is_some_and(|object| selected(&object, &read.labels)),
@@ -224,7 +234,8 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
         name: first.name.clone(),
         uid: None,
     };
-    Some(stale(message, object, newest, memory))
+    let had = items.contains_key(&(first.namespace.as_deref().unwrap_or_default(), first.name.as_str()));
+    Some((stale(message, object, newest, memory), !had))
 }
 
 /// Returns true if an object has the labels of a selector that only asks for equal ones; others are not

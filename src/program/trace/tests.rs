@@ -1,5 +1,6 @@
 //! Observations of the PodSet operator, in short, and the reconciles that become of them.
 
+mod behind;
 mod printed;
 
 use super::*;
@@ -315,6 +316,9 @@ fn a_cache_that_is_behind_the_own_writes_is_told() {
             ),
         ]
     );
+    let evidence = reconcile.process.as_ref().and_then(|process| process.evidence.take()).unwrap();
+    let missing: Vec<bool> = evidence.stale.iter().map(|stale| stale.missing).collect();
+    assert_eq!(missing, [false, true], "an older version, and an object that the list lacks");
     // Once the cache has caught up, or the pod is gone, all is well.
     world.begin("podset", "c", Vec::new());
     world.get("c", "13");

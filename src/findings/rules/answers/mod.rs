@@ -2,6 +2,7 @@
 
 pub(crate) mod deprecated_api;
 pub(crate) mod error_swallowed;
+pub(crate) mod kind_missing;
 pub(crate) mod lost_status;
 pub(crate) mod missing_right;
 pub(crate) mod no_observed_generation;

@@ -14,8 +14,9 @@ pub(crate) static RULE: Rule = Rule {
            went well. Whoever waits for it, as `kubectl wait` and GitOps tools do, waits for ever.",
     when: "10 s after a reconcile that went well and wrote the status, where nothing has come since: \
            behind is a warning, absent a hint.",
-    never: "reconciles that failed.",
-    fix: "Set status.observedGeneration to metadata.generation with each write of the status.",
+    never: "reconciles that failed; conditions that say it themselves.",
+    fix: "Set status.observedGeneration to metadata.generation with each write of the status, or observedGeneration of each \
+          condition.",
     storm: false,
     judge: None,
     absent: Some(absent),

@@ -12,7 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     name: "same error",
     what: "The reconciles of an object fail with the same error again and again.",
     when: "the same error 10 times in a row and for 60 s.",
-    never: "what opdev itself refuses because pods are simulated.",
+    never: "what opdev itself refuses because pods are simulated. On the embedded control plane also errors that no \
+            answer of the API server explains, where the reconcile looks for pods or their addresses.",
     fix: "Look at the error: what it waits for may never come.",
     storm: false,
     judge: Some(judge),
@@ -22,8 +23,7 @@ pub(crate) static RULE: Rule = Rule {
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
     let seconds = evidence.ended.duration_since(track.errors_since).as_secs();
-    let simulated = ["simulated", "/exec", "/proxy"].iter().any(|word| evidence.error.contains(word));
-    if track.errors < 10 || seconds < 60 || simulated || evidence.error.is_empty() {
+    if track.errors < 10 || seconds < 60 || track.by_pods || evidence.error.is_empty() {
         return;
     }
     let why = format!(

@@ -25,9 +25,9 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
-    let failed = |object: &opdev_object::meta::ObjectKey| {
-        evidence.refusals.iter().any(|refusal| {
-            let of_it = refusal.object.as_ref() == Some(object);
+    let refused = |stale: &StaleFact| {
+        evidence.refusals.iter().find(|refusal| {
+            let of_it = refusal.object.as_ref() == Some(&stale.object);
             refusal.status == 409 && !refusal.disturbed && of_it && failed_by(evidence, refusal)
         })
     };
@@ -41,10 +41,12 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             .error
             .strip_suffix(&of_cache)
             .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
-        begins && stale.message.contains("did not have")
+        begins && stale.missing
     };
-    let conflict = evidence.stale.iter().find(|stale| failed(&stale.object));
-    let conflict = conflict.map(|stale| (stale, "failed with a conflict"));
+    let conflict = evidence.stale.iter().find_map(|stale| {
+        let there = refused(stale)?.reason == "AlreadyExists";
+        Some((stale, if there { "failed: it is there already" } else { "failed with a conflict" }))
+    });
     let missing = || evidence.stale.iter().find(lacked).map(|stale| (stale, "failed: not found"));
     let Some((stale, how)) = conflict.or_else(missing) else { return };
     let why = format!("{}, and the reconcile {how}", stale.message);

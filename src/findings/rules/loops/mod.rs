@@ -7,6 +7,7 @@ pub(crate) mod fight;
 pub(crate) mod hot_loop;
 pub(crate) mod noisy_watch;
 pub(crate) mod object_growth;
+pub(crate) mod process_growth;
 pub(crate) mod requeue_storm;
 pub(crate) mod status_each_time;
 pub(crate) mod unstable_output;

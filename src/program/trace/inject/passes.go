@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	goruntime "runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
@@ -226,6 +227,9 @@ type opdevTraceEnd struct {
 	PanicPlace   string `json:"panicPlace,omitempty"`
 	RequeueAfter int64  `json:"requeueAfter,omitempty"`
 	Requeue      bool   `json:"requeue,omitempty"`
+	// Of the process, and how many more than at the begin.
+	Goroutines int `json:"goroutines,omitempty"`
+	More       int `json:"more,omitempty"`
 }
 
 var opdevTraceControllers sync.Map // name -> *opdevTraceController
@@ -302,9 +306,10 @@ func (r opdevTraceReconciler) Reconcile(ctx context.Context, request reconcile.R
 	pass := &opdevTracePass{id: id, controller: r.controller, request: request}
 	pass.labels = opdevTraceSetMark(ctx, id, &opdevTraceMark{pass: pass})
 	r.controller.begin(pass)
-	returned := false
+	returned, goroutines := false, goruntime.NumGoroutine()
 	defer func() {
-		pass.end = opdevTraceEnd{Record: "end", T: time.Now().UnixNano(), ID: id}
+		pass.end = opdevTraceEnd{Record: "end", T: time.Now().UnixNano(), ID: id, Goroutines: goruntime.NumGoroutine()}
+		pass.end.More = pass.end.Goroutines - goroutines
 		if !returned {
 			pass.end.Panic = opdevTraceShort(string(debug.Stack()), 16*1024)
 			pass.end.PanicPlace = opdevTracePlaceFrom(2)

@@ -42,6 +42,7 @@ func main() {
 	generation := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	special := map[string]bool{
 		"slow": true, "healthy-busy": true, "event-dropped": true, "healthy-cleaner": true, "second": true, "fight": true,
+		"process-growth": true, "healthy-goroutines": true,
 	}
 	set := []struct {
 		name     string
@@ -52,6 +53,8 @@ func main() {
 			Owns(&batchv1.Job{}).Owns(&corev1.Secret{}).WithOptions(controller.Options{MaxConcurrentReconciles: 4}),
 			func(shows string) bool { return !special[shows] }},
 		{"slow", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "slow" }},
+		{"growing", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "process-growth" }},
+		{"passing", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "healthy-goroutines" }},
 		{"busy", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}).Owns(&corev1.ConfigMap{}),
 			func(shows string) bool { return shows == "healthy-busy" }},
 		{"dropping", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}, generation).Owns(&corev1.ConfigMap{}).Owns(&appsv1.Deployment{}),

@@ -8,7 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +21,35 @@ import (
 	v1 "example.com/findings/api/v1"
 )
 
+func optional() *unstructured.Unstructured {
+	kind := &unstructured.Unstructured{}
+	kind.SetAPIVersion("cert-manager.io/v1")
+	kind.SetKind("Certificate")
+	return kind
+}
+
 func init() {
 	add(map[string]step{
+		"kind-missing": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{}, r.Get(ctx, client.ObjectKeyFromObject(object), optional())
+		},
+		// The cache holds all roles of the cluster, and one is its own.
+		"cache-too-wide": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: object.Namespace + "-" + object.Name}}
+			_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
+				role.Labels = map[string]string{"findings.example.com/case": object.Name}
+				return nil
+			})
+			return ctrl.Result{RequeueAfter: 20 * time.Second}, err
+		},
+		// It does without.
+		"healthy-optional": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			err := r.Get(ctx, client.ObjectKeyFromObject(object), optional())
+			if meta.IsNoMatchError(err) {
+				err = nil
+			}
+			return ctrl.Result{RequeueAfter: 5 * time.Second}, err
+		},
 		"refused-write": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			_, err := r.deployment(ctx, object, func(child *appsv1.Deployment) {
 				labels := map[string]string{"app": fmt.Sprint(object.Name, time.Now().UnixNano())}

@@ -137,6 +137,16 @@ func init() {
 			labels["app"] = "a"
 			return ctrl.Result{}, nil
 		},
+		// A goroutine that nobody ends, in each reconcile.
+		"process-growth": func(*Reconciler, context.Context, *v1.Case) (ctrl.Result, error) {
+			go func() { select {} }()
+			return ctrl.Result{RequeueAfter: 5 * time.Second}, nil
+		},
+		// Goroutines that live for some reconciles.
+		"healthy-goroutines": func(*Reconciler, context.Context, *v1.Case) (ctrl.Result, error) {
+			go time.Sleep(40 * time.Second)
+			return ctrl.Result{RequeueAfter: 5 * time.Second}, nil
+		},
 		"slow": func(*Reconciler, context.Context, *v1.Case) (ctrl.Result, error) {
 			time.Sleep(12 * time.Second)
 			return ctrl.Result{RequeueAfter: time.Minute}, nil

@@ -1,0 +1,59 @@
+//! The objects of a cache, and those that reconciles use.
+
+use opdev_event::CauseKind;
+use opdev_event::evidence::Evidence;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::collections::{HashMap, HashSet};
+
+/// Objects of a kind that are told apart.
+const MOST: usize = 5_000;
+
+/// A kind in a cache.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cache {
+    /// Objects that the cache holds, where these are many.
+    pub(crate) objects: usize,
+    /// Objects that reconciles have read or that led to one.
+    pub(crate) used: HashSet<ObjectKey>,
+    /// The first reconcile that read one: controller, object and number.
+    pub(crate) reader: Option<(String, ObjectRef, u64)>,
+    /// True if a reconcile has read one since it was told.
+    pub(crate) news: bool,
+}
+
+/// The caches of a process, by kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Caches(pub(crate) HashMap<(String, String), Cache>);
+
+impl Caches {
+    /// Takes in what the cache of each kind holds, and which of it is used.
+    pub(super) fn take(&mut self, evidence: &Evidence) {
+        let kind = |key: &ObjectKey| (key.group.clone(), key.kind.clone());
+        for cache in self.0.values_mut() {
+            cache.objects = 0;
+        }
+        for fact in &evidence.cached {
+            self.0.entry((fact.group.clone(), fact.kind.clone())).or_default().objects = fact.objects;
+        }
+        let read = evidence.reads.iter().filter(|read| !read.missing).flat_map(|read| &read.objects);
+        for key in read.filter(|key| key.kind != evidence.object.gvk.kind) {
+            let Some(cache) = self.0.get_mut(&kind(key)).filter(|cache| cache.objects > 0) else {
+                continue;
+            };
+            let reader = || (evidence.controller.clone(), evidence.object.clone(), evidence.reconcile);
+            cache.reader.get_or_insert_with(reader);
+            cache.news = true;
+            if cache.used.len() < MOST {
+                cache.used.insert(key.clone());
+            }
+        }
+        for cause in &evidence.causes {
+            if let CauseKind::Watch { object, .. } = &cause.kind
+                && let Some(cache) = self.0.get_mut(&kind(&object.key()))
+                && cache.used.len() < MOST
+            {
+                cache.used.insert(object.key());
+            }
+        }
+    }
+}

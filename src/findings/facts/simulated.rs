@@ -1,0 +1,25 @@
+//! Errors that may be no fault of the operator: on the embedded control plane pods are simulated, and the
+//! application in them does not answer.
+
+use super::Table;
+use opdev_event::evidence::Evidence;
+
+/// Refusals of opdev because pods are simulated.
+const REFUSED: [&str; 3] = ["simulated", "/exec", "/proxy"];
+/// The names and addresses under which a program reaches pods on the embedded control plane.
+const ADDRESSES: [&str; 4] = [".svc", "10.244.", "10.96.", "172.18."];
+
+impl Table {
+    /// True if a simulated pod may be why the reconcile failed: it looked for pods or their addresses, and no
+    /// answer of the API server or of the cache is in its error.
+    pub(super) fn fails_by_pods(&self, evidence: &Evidence) -> bool {
+        let error = evidence.error.as_str();
+        let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
+        let answered = evidence
+            .refusals
+            .iter()
+            .any(|refusal| !refusal.message.is_empty() && error.contains(&refusal.message));
+        let told = answered || error.ends_with("\" not found");
+        has(&REFUSED) || self.embedded && !told && (evidence.pods || has(&ADDRESSES))
+    }
+}
