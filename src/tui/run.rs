@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Frames are at least this far apart.
@@ -87,6 +87,8 @@ struct Signals {
     interrupt: Signal,
     hangup: Signal,
     stop: Signal,
+    /// Rings once the terminal is gone without a signal.
+    gone: Arc<Notify>,
 }
 
 impl Signals {
@@ -96,6 +98,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
             stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+            gone: gone(),
         })
     }
 
@@ -109,6 +112,7 @@ impl Signals {
                     false => true,
                 },
                 _ = self.hangup.recv() => true,
+                () = self.gone.notified() => true,
                 _ = self.stop.recv() => false,
             };
         }
@@ -157,7 +161,6 @@ fn look_of(var: impl Fn(&str) -> Option<String> + Copy) -> Look {
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
-    let gone = gone();
     let screen = screen::open()?;
     let var = |name: &str| std::env::var(name).ok();
     let look = look_of(var);
@@ -213,10 +216,6 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
                     leave = true;
                 }
             },
-            () = gone.notified() => {
-                at.ask_to_quit();
-                leave = true;
-            }
             changed = input.snapshots.changed() => match changed {
                 Ok(()) => {
                     at.state = Arc::clone(&input.snapshots.borrow_and_update());
