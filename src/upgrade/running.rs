@@ -39,8 +39,10 @@ const CALM: Duration = Duration::from_millis(60);
 const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
-/// How long a program that runs may take until it serves its webhooks.
+/// How long a program that runs may take until it serves its webhooks; and how long without asking for
+/// anything that is news, for servers come before controllers.
 const SERVE: Duration = Duration::from_secs(20);
+const SERVE_QUIET: Duration = Duration::from_secs(4);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
 
@@ -162,21 +164,26 @@ impl Running {
                 return;
             }
             if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
-                return self.webhooks_served().await;
+                return self.webhooks_served(writes).await;
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Waits until the webhooks of its programs are reached.
-    async fn webhooks_served(&self) {
-        if !self.programs.as_ref().is_some_and(Started::serve_webhooks) {
-            return;
-        }
-        let mut heard = self.heard.clone();
-        let known = heard.wait_for(|heard| heard.webhooks.is_some());
+    async fn webhooks_served(&self, writes: &Writes) {
+        let serves = self.programs.as_ref().is_some_and(Started::serve_webhooks);
+        let deadline = Instant::now() + SERVE;
+        let (mut news, mut since) = (writes.news(), Instant::now());
         // Whoever never serves them is told of by `unserved_webhooks`.
-        let _ = tokio::time::timeout(SERVE, known).await;
+        while serves && self.heard.borrow().webhooks.is_none() && Instant::now() < deadline {
+            tokio::time::sleep(LOOK).await;
+            match writes.news() {
+                now if now != news => (news, since) = (now, Instant::now()),
+                _ if since.elapsed() > SERVE_QUIET => return,
+                _ => {}
+            }
+        }
     }
 
     /// Why webhooks that the project's files have are not reached.

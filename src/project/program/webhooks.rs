@@ -3,11 +3,11 @@
 //! program: by URL, or, where the program makes its certificate itself, by its Service. Reads files; writes
 //! nothing.
 
-use super::kustomization::{Kustomized, documents};
+use super::kustomization::{Kustomized, documents, items, texts};
 use super::manager_manifest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use opdev_object::meta;
+use opdev_object::{meta, yaml};
 use opdev_os::read;
 use opdev_os::small_file::small_text;
 use serde_json::{Value, json};
@@ -84,9 +84,9 @@ impl Webhooks {
                 && object["spec"]["conversion"]["strategy"] == "Webhook"
         };
         let name = |object: Value| object["metadata"]["name"].as_str().map(str::to_owned);
-        let mut conversion: Vec<String> = ["config/crd/patches", "config/crd/bases"]
-            .iter()
-            .flat_map(|folder| objects(&root.join(folder)))
+        let mut conversion: Vec<String> = crd_patches(root)
+            .into_iter()
+            .chain(objects(&root.join("config/crd/bases")))
             .filter(converts)
             .filter_map(name)
             .collect();
@@ -200,6 +200,30 @@ fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority:
     made
 }
 
+/// The patches of CRDs. Of a kustomization those that it names: scaffolds leave others beside them.
+fn crd_patches(root: &Path) -> Vec<Value> {
+    let folder = root.join("config/crd");
+    let mut files = ["kustomization.yaml", "kustomization.yml", "Kustomization"].iter();
+    let Some(text) = files.find_map(|name| small_text(&folder.join(name))) else {
+        return objects(&folder.join("patches"));
+    };
+    let kustomization: Value = yaml::from_str(&text).unwrap_or_default();
+    let (mut paths, mut found) = (Vec::new(), Vec::new());
+    for patch in items(&kustomization["patches"]) {
+        paths.extend(patch["path"].as_str());
+        found.extend(patch["patch"].as_str().into_iter().flat_map(documents));
+    }
+    for patch in texts(&kustomization["patchesStrategicMerge"]) {
+        match patch.contains('\n') {
+            true => found.extend(documents(patch)),
+            false => paths.push(patch),
+        }
+    }
+    let texts = paths.iter().filter_map(|path| small_text(&folder.join(path)));
+    found.extend(texts.flat_map(|text| documents(&text).collect::<Vec<_>>()));
+    found
+}
+
 fn objects(folder: &Path) -> Vec<Value> {
     let mut files = read::paths(folder);
     files.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
@@ -238,6 +262,19 @@ mod tests {
         );
         let found = read(folder.path());
         assert_eq!(found.conversion, ["as.b.c"]);
+        // A scaffold leaves patches beside its kustomization, which do not count.
+        write(
+            "config/crd/kustomization.yaml",
+            "resources: []\npatchesStrategicMerge:\n#- patches/webhook_in_a.yaml\n",
+        );
+        assert!(read(folder.path()).conversion.is_empty());
+        for patches in [
+            "patchesStrategicMerge: [patches/webhook_in_a.yaml]",
+            "patches: [{path: patches/webhook_in_a.yaml}]",
+        ] {
+            write("config/crd/kustomization.yaml", patches);
+            assert_eq!(read(folder.path()).conversion, ["as.b.c"], "{patches}");
+        }
         let made = found.configurations("demo", 9443, "PEM");
         assert_eq!(
             made[0]["metadata"],
