@@ -144,10 +144,17 @@ impl Writes {
         }
         self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
         self.used(call.verb(), &call.path, call.status);
-        if call.writes() && !call.path.contains("reviews") {
+        if call.writes() && !call.path.contains("reviews") && !talks_to_pod(&call.path) {
             self.add(Write::observed(call));
         }
     }
+}
+
+/// Returns true for a call to what runs in a pod: it writes nothing, and pods are simulated here.
+fn talks_to_pod(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let last = parts.next().unwrap_or_default();
+    matches!(last, "exec" | "attach" | "portforward" | "proxy") && parts.nth(1) == Some("pods")
 }
 
 impl Write {
@@ -250,4 +257,16 @@ fn parsed(bytes: &Bytes) -> Value {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         yaml::from_str(text).unwrap_or(Value::Null)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_in_a_simulated_pod_is_no_write() {
+        assert!(talks_to_pod("/api/v1/namespaces/a/pods/redis-0/exec"));
+        assert!(!talks_to_pod("/api/v1/namespaces/a/pods/exec"), "a pod may have any name");
+        assert!(!talks_to_pod("/api/v1/namespaces/a/pods/redis-0/eviction"));
+    }
 }

@@ -19,6 +19,7 @@ use opdev_release::settings::Settings;
 use opdev_script::readiness;
 use opdev_sources::Sources;
 use opdev_sources::on_save::OnSave;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,10 +34,16 @@ const EVENTS: usize = 4_096;
 const TRIES: u32 = 3;
 /// After so long without a write nothing is expected any more, though some object is not ready.
 const QUIET: Duration = Duration::from_millis(1500);
+/// The same where an object is being deleted: somebody still has to take its finalizer off.
+const QUIET_DELETION: Duration = Duration::from_secs(8);
 /// Without a write for so long, where all objects are ready.
 const CALM: Duration = Duration::from_millis(60);
 /// The quiet time where programs run, whose queues nobody sees.
 const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
+/// How often programs are asked for the reconciles that they want later.
+const ROUNDS: u32 = 4;
+/// Later than this, and nothing of the upgrade waits for it.
+const LATER: Duration = Duration::from_secs(120);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
 /// How long a program that runs may take until it serves its webhooks; and how long without asking for
@@ -56,6 +63,8 @@ struct Heard {
     programs: BTreeMap<String, ProcessState>,
     /// Why a program cannot be built.
     broken: Option<String>,
+    /// How long builds have taken.
+    building: Duration,
     /// The state of its webhooks: they are reached, or the reason why not.
     webhooks: Option<Result<(), String>>,
 }
@@ -75,7 +84,7 @@ pub(super) struct Running {
     reconcilers: Reconcilers,
     programs: Option<Started>,
     heard: watch::Receiver<Heard>,
-    _publish: watch::Sender<Arc<Sources>>,
+    sources: watch::Sender<Arc<Sources>>,
     _listening: AbortOnDropHandle<()>,
 }
 
@@ -141,7 +150,7 @@ impl Running {
             reconcilers: Reconcilers { asks, stop, task },
             programs,
             heard,
-            _publish: publish,
+            sources: publish,
             _listening: listening,
         };
         running.programs_run(plane).await;
@@ -196,14 +205,16 @@ impl Running {
         }
     }
 
-    /// Stops it in good order.
-    pub(super) async fn stop(self) {
+    /// Stops it in good order. The answer is how long its builds took.
+    pub(super) async fn stop(self) -> Duration {
+        let building = self.heard.borrow().building;
         if let Some(programs) = self.programs {
             programs.end().await;
         }
         self.reconcilers.stop.cancel();
         // One that tripped over a bug has told so in the log.
         let _ = self.reconcilers.task.await;
+        building
     }
 
     /// Waits until it is settled, or until `limit` is over.
@@ -211,28 +222,50 @@ impl Running {
         let deadline = Instant::now() + limit;
         let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
         let mut nudged: BTreeMap<ObjectKey, u32> = BTreeMap::new();
-        let mut activity = None;
-        let mut since = Instant::now();
+        let (mut activity, mut rounds, mut asked) = (None, 0, false);
+        let (mut quiet, mut looked) = (Duration::ZERO, Instant::now());
         let mut waits = "objects are not ready".to_owned();
         while Instant::now() < deadline && self.ended().is_empty() {
             let now = self.activity(plane).await;
             let idle = self.idle(&mut nudged).await;
+            // A machine that is late for this is late for the operator, too.
+            quiet += looked.elapsed().min(LOOK * 4);
+            looked = Instant::now();
             if activity.as_ref() != Some(&now) || !idle {
-                (activity, since) = (Some(now), Instant::now());
+                (activity, quiet, asked) = (Some(now), Duration::ZERO, false);
                 if !idle {
                     "reconciles go on".clone_into(&mut waits);
                 }
-            } else if since.elapsed() >= calm && self.caught_up(plane).await {
-                let unready = unready(plane).await;
-                if unready.is_none() || since.elapsed() >= QUIET {
+            } else if quiet >= calm && !asked && rounds < ROUNDS && self.asks_for_later() {
+                (quiet, asked, rounds) = (Duration::ZERO, true, rounds + 1);
+            } else if quiet >= calm && self.caught_up(plane).await {
+                let Some((why, patience)) = unready(plane).await else { return self.at_rest(None).await };
+                if quiet >= patience {
                     return self.at_rest(None).await;
                 }
-                waits = unready.unwrap_or_default();
+                waits = why;
             }
             tokio::time::sleep(LOOK).await;
         }
         let restless = self.ended().is_empty().then_some(waits);
         self.at_rest(restless).await
+    }
+
+    /// Asks programs for the reconciles that they want later, so that nobody waits for those. Returns true if
+    /// there are any.
+    fn asks_for_later(&self) -> bool {
+        let Some(programs) = &self.programs else { return false };
+        let heard = self.heard.borrow().clone();
+        let sources = Arc::clone(&self.sources.borrow());
+        let mut any = false;
+        for reconcile in heard.last.values() {
+            let wants = reconcile.requeue.as_ref().is_some_and(|requeue| requeue.after <= LATER);
+            if let Some(trace) = reconcile.process.as_ref().filter(|_| wants) {
+                programs.ask(&trace.controller, &reconcile.object, &sources);
+                any = true;
+            }
+        }
+        any
     }
 
     /// It changes with all that happens. A program that keeps a Lease writes for ever.
@@ -321,8 +354,8 @@ impl Running {
     }
 }
 
-/// An object that is not ready, in words.
-async fn unready(plane: &Plane) -> Option<String> {
+/// An object that is not ready, in words, and how long it is waited for.
+async fn unready(plane: &Plane) -> Option<(String, Duration)> {
     let snapshot = plane.snapshot().await.ok()?;
     let waits = |key: &ObjectKey| {
         matches!(
@@ -336,11 +369,12 @@ async fn unready(plane: &Plane) -> Option<String> {
                 | "PersistentVolumeClaim"
         )
     };
-    let mut waiting = snapshot.0.iter().filter(|(key, object)| {
-        let going = meta::deletion_timestamp(object).is_some();
-        going || waits(key) && !readiness::ready(object)
-    });
-    waiting.next().map(|(key, _)| format!("{key} is not ready"))
+    let is_going = |object: &Value| meta::deletion_timestamp(object).is_some();
+    if let Some((key, _)) = snapshot.0.iter().find(|(_, object)| is_going(object)) {
+        return Some((format!("{key} is being deleted"), QUIET_DELETION));
+    }
+    let mut waiting = snapshot.0.iter().filter(|(key, object)| waits(key) && !readiness::ready(object));
+    waiting.next().map(|(key, _)| (format!("{key} is not ready"), QUIET))
 }
 
 async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
@@ -370,7 +404,10 @@ fn hear(heard: &mut Heard, event: Event) -> bool {
         }
         Event::BuildChanged(changed) => match changed.state {
             BuildState::Building => return false,
-            BuildState::Built { .. } => heard.broken = None,
+            BuildState::Built { took } => {
+                heard.broken = None;
+                heard.building += took;
+            }
             BuildState::Broken { .. } => {
                 let _ = heard.broken.get_or_insert_with(|| changed.build.clone());
             }

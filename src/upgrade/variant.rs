@@ -114,6 +114,7 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     let lossy = baseline.map(|(_, seen)| seen.observed.lossy.clone()).unwrap_or_default();
     for (variant, mut seen) in all {
         seen.observed.forget_lossy(&lossy);
+        report.building += seen.building;
         report.notes.extend(seen.notes.into_iter().filter(|_| variant == Variant::Same));
         if seen.objects > 0 {
             (report.samples, report.objects) = (seen.samples, seen.objects);
@@ -166,6 +167,8 @@ struct Seen {
     notes: Vec<String>,
     samples: usize,
     objects: usize,
+    /// How long builds took.
+    building: Duration,
 }
 
 /// What the old version has made.
@@ -178,6 +181,8 @@ struct Before<'a> {
     empty: BTreeSet<ObjectKey>,
     /// The rights that it used.
     rights: Rights,
+    /// How long its build took.
+    building: Duration,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -204,8 +209,9 @@ impl<'a> Rehearsal<'a> {
         let end = if variant == Variant::Same { self.from } else { self.to };
         let mut running = self.start(plane, end, &writes).await?;
         let mut rest = running.rest(plane, self.limit).await;
+        let mut building = before.building;
         if variant == Variant::Back {
-            running.stop().await;
+            building += running.stop().await;
             writes = Writes::default();
             defined = self.define(plane, self.from).await?;
             running = self.start(plane, self.from, &writes).await?;
@@ -233,7 +239,7 @@ impl<'a> Rehearsal<'a> {
         let left = self.left(plane, &running, &before).await?;
         let (old_again, old_anew, new) = tries;
         let new = self.taken_by_new(plane, new).await?;
-        running.stop().await;
+        building += running.stop().await;
         let objects = before.snapshot.made(&before.empty);
         let observed = Observed {
             variant,
@@ -254,7 +260,7 @@ impl<'a> Rehearsal<'a> {
             before: objects,
         };
         let (samples, objects) = (before.applied.len(), observed.before.0.len());
-        Ok(Seen { observed, notes: before.notes, samples, objects })
+        Ok(Seen { observed, notes: before.notes, samples, objects, building })
     }
 
     fn elections(&self, variant: Variant) -> Elections {
@@ -303,7 +309,7 @@ impl<'a> Rehearsal<'a> {
         }
         let rest = running.rest(plane, self.limit).await;
         self.runs(&rest)?;
-        running.stop().await;
+        let building = running.stop().await;
         if let Some(why) = &rest.restless {
             notes.push(format!("{} did not settle within {} s: {why}", self.from.name, self.limit.as_secs()));
         }
@@ -327,7 +333,7 @@ impl<'a> Rehearsal<'a> {
             );
         }
         let rights = rights(plane, &writes);
-        Ok(Before { snapshot, rest, applied, notes, empty, rights })
+        Ok(Before { snapshot, rest, applied, notes, empty, rights, building })
     }
 
     /// The definitions of a version, as they would be without being brought to the plane.
@@ -456,9 +462,11 @@ impl<'a> Rehearsal<'a> {
         let left = plane.snapshot().await?.made(&before.empty);
         Ok(left
             .0
-            .into_iter()
-            .filter(|(key, object)| !others.contains(key) && !stays(key, object))
-            .map(|(key, _)| key)
+            .iter()
+            .filter(|(key, object)| {
+                !others.contains(key) && !stays(key, object) && !left.has_owner_of(object)
+            })
+            .map(|(key, _)| key.clone())
             .collect())
     }
 }

@@ -109,7 +109,7 @@ def main():
         if "failed" in again:
             failed = True
             print("  failed:", again["failed"].replace("\n", "\n    "), flush=True)
-            table.append((title, "failed", "", "", "", f"{first['seconds']:.0f}", ""))
+            table.append((title, "failed", "", "", "", f"{first['seconds']:.0f}", "", ""))
             continue
         for line in told(again):
             print("  " + line, flush=True)
@@ -117,8 +117,10 @@ def main():
             failed = True
             print("  the first run told something else:", *[line for line in told(first) if line not in told(again)], sep="\n    ")
         counts = [sum(one["level"] == level for one in again["findings"]) for level in LEVELS]
-        table.append((title, again["objects"], *counts, f"{first['seconds']:.0f}", f"{again['seconds']:.0f}"))
-    print("| Pair | Objects | Errors | Warnings | Hints | First run, s | Second run, s |\n|---|--:|--:|--:|--:|--:|--:|")
+        builds = again["buildMs"] / 1000
+        table.append((title, again["objects"], *counts, *(f"{one:.0f}" for one in (first["seconds"], again["seconds"], builds))))
+    print("| Pair | Objects | Errors | Warnings | Hints | First run, s | Second run, s | Builds in it, s |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for row in table:
         print("| " + " | ".join(str(cell) for cell in row) + " |")
     sys.exit(failed)
