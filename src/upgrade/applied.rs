@@ -9,7 +9,7 @@ use opdev_client::ApiError;
 use opdev_event::words::one_line;
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A sample as it was applied.
@@ -19,10 +19,7 @@ pub(super) struct Applied<'a> {
     pub(super) strict: bool,
 }
 
-/// Examples of a kind that are applied at most.
-const EXAMPLES: usize = 3;
-
-/// Applies the samples of a version, and examples of those kinds of which it takes no sample.
+/// Applies the samples of a version, and an example of each kind of which it takes no sample.
 pub(super) async fn living<'a>(
     plane: &Plane,
     version: &str,
@@ -48,14 +45,14 @@ pub(super) async fn living<'a>(
             }
         }
     }
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for kind in applied.iter().filter(|one| one.sample.reconciled).filter_map(|one| kind(one.sample)) {
-        counts.insert(kind, EXAMPLES);
-    }
+    let kinds_of = |samples: &[&Sample]| -> Vec<String> {
+        samples.iter().filter(|sample| sample.reconciled).filter_map(|sample| kind(sample)).collect()
+    };
+    let taken: Vec<&Sample> = applied.iter().map(|one| one.sample).collect();
+    let mut known: BTreeSet<String> = kinds_of(&taken).into_iter().collect();
     for file in &samples.examples {
-        let kinds: Vec<String> = file.iter().filter(|sample| sample.reconciled).filter_map(kind).collect();
-        let wanted = |kind: &String| counts.get(kind).is_none_or(|count| *count < EXAMPLES);
-        if !kinds.iter().any(wanted) || !is_taken(plane, file).await? {
+        let kinds = kinds_of(&file.iter().collect::<Vec<_>>());
+        if kinds.iter().all(|kind| known.contains(kind)) || !is_taken(plane, file).await? {
             continue;
         }
         for sample in file {
@@ -64,9 +61,7 @@ pub(super) async fn living<'a>(
                 applied.push(Applied { sample, strict: true });
             }
         }
-        for kind in kinds {
-            *counts.entry(kind).or_default() += 1;
-        }
+        known.extend(kinds);
     }
     Ok(applied)
 }

@@ -219,7 +219,8 @@ impl Running {
 
     /// Waits until it is settled, or until `limit` is over.
     pub(super) async fn rest(&self, plane: &Plane, limit: Duration) -> Rest {
-        let deadline = Instant::now() + limit;
+        let begun = Instant::now();
+        let deadline = begun + limit;
         let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
         let mut nudged: BTreeMap<ObjectKey, u32> = BTreeMap::new();
         let (mut activity, mut rounds, mut asked) = (None, 0, false);
@@ -239,16 +240,18 @@ impl Running {
             } else if quiet >= calm && !asked && rounds < ROUNDS && self.asks_for_later() {
                 (quiet, asked, rounds) = (Duration::ZERO, true, rounds + 1);
             } else if quiet >= calm && self.caught_up(plane).await {
-                let Some((why, patience)) = unready(plane).await else { return self.at_rest(None).await };
+                let Some((why, patience)) = unready(plane).await else {
+                    return self.at_rest(None, begun).await;
+                };
                 if quiet >= patience {
-                    return self.at_rest(None).await;
+                    return self.at_rest(None, begun).await;
                 }
                 waits = why;
             }
             tokio::time::sleep(LOOK).await;
         }
         let restless = self.ended().is_empty().then_some(waits);
-        self.at_rest(restless).await
+        self.at_rest(restless, begun).await
     }
 
     /// Asks programs for the reconciles that they want later, so that nobody waits for those. Returns true if
@@ -296,7 +299,8 @@ impl Running {
         found
     }
 
-    async fn at_rest(&self, restless: Option<String>) -> Rest {
+    async fn at_rest(&self, restless: Option<String>, begun: Instant) -> Rest {
+        tracing::debug!(took = ?begun.elapsed(), restless, "the operator is left alone");
         let (reply, answer) = oneshot::channel();
         let kinds = match self.reconcilers.asks.send(ManagerRequest::Look { reply }).await {
             Ok(()) => answer.await.unwrap_or_default(),

@@ -111,9 +111,13 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         all.push((variant, ended.map_err(bug)??));
     }
     let baseline = all.iter().find(|(variant, _)| *variant == Variant::Same);
+    let of_old = baseline.map(|(_, seen)| seen.observed.after.clone()).unwrap_or_default();
     let lossy = baseline.map(|(_, seen)| seen.observed.lossy.clone()).unwrap_or_default();
     for (variant, mut seen) in all {
         seen.observed.forget_lossy(&lossy);
+        if variant != Variant::Same {
+            seen.observed.forget_new(&of_old);
+        }
         report.building += seen.building;
         report.notes.extend(seen.notes.into_iter().filter(|_| variant == Variant::Same));
         if seen.objects > 0 {
