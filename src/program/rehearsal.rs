@@ -128,6 +128,12 @@ impl Started {
         self.0.look_again(controller, object, sources);
     }
 
+    /// Returns true if a program's webhooks are deployed with it, so that somebody calls them.
+    pub fn deploys_webhooks(&self) -> bool {
+        let deploys = |serving: &Serving| serving.said.borrow().webhooks.are_deployed();
+        self.0.0.iter().any(|handle| handle.serving.as_ref().is_some_and(deploys))
+    }
+
     /// Stops the programs and waits until they have ended.
     pub async fn end(self) {
         self.0.end().await;

@@ -201,7 +201,9 @@ impl Running {
         match &self.heard.borrow().webhooks {
             Some(Ok(())) => None,
             Some(Err(why)) => Some(why.clone()),
-            None => programs.serve_webhooks().then(|| "the program does not listen at their port".to_owned()),
+            None => {
+                programs.deploys_webhooks().then(|| "the program does not listen at their port".to_owned())
+            }
         }
     }
 

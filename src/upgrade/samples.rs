@@ -65,13 +65,18 @@ impl Samples {
 struct Places(BTreeSet<(String, String, String)>);
 
 impl Places {
-    /// The objects of a file, where they go to.
-    fn put(&mut self, end: &End, objects: Vec<(String, Value)>) -> Vec<Sample> {
+    /// The objects of a file, where they go to; `None` where one of them says itself where, and another file
+    /// has taken that place.
+    fn put(&mut self, end: &End, objects: Vec<(String, Value)>) -> Option<Vec<Sample>> {
         let key = |object: &Value, namespace: &str| {
             let namespace = meta::namespace(object).unwrap_or(namespace).to_owned();
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
             (kind, namespace, meta::name(object).unwrap_or_default().to_owned())
         };
+        let says = |(_, object): &&(String, Value)| meta::namespace(object).is_some();
+        if objects.iter().filter(says).any(|(_, object)| self.0.contains(&key(object, ""))) {
+            return None;
+        }
         let is_free =
             |namespace: &str| !objects.iter().any(|(_, object)| self.0.contains(&key(object, namespace)));
         let namespace = match is_free("default") {
@@ -87,7 +92,7 @@ impl Places {
             namespace: namespace.clone(),
             object,
         };
-        objects.into_iter().map(sample).collect()
+        Some(objects.into_iter().map(sample).collect())
     }
 }
 
@@ -113,7 +118,12 @@ fn own(end: &End, places: &mut Places) -> Result<(Vec<Sample>, Vec<String>)> {
             notes.push(format!("{} is left out: {OF_A_KIND} samples of a kind are tried", file.path));
             continue;
         }
-        found.extend(places.put(end, objects));
+        match places.put(end, objects) {
+            Some(samples) => found.extend(samples),
+            None => {
+                notes.push(format!("{} is left out: another sample has its name and namespace", file.path))
+            }
+        }
     }
     Ok((found, notes))
 }
@@ -132,7 +142,7 @@ fn examples(end: &End, places: &mut Places) -> Vec<Vec<Sample>> {
         let Some(objects) = small_text(&file).and_then(|text| objects(&text, &name).ok()) else { continue };
         let mut kinds = objects.iter().filter_map(|(_, object)| Gvk::of(object));
         if kinds.any(|gvk| reconciled(end, &gvk)) {
-            found.push(places.put(end, objects));
+            found.extend(places.put(end, objects));
         }
     }
     found

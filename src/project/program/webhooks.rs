@@ -38,6 +38,8 @@ pub struct Webhooks {
     prefix: Option<String>,
     /// Where the program makes its certificate itself.
     pub own: Option<OwnCertificate>,
+    /// True if they are among what the project deploys, or nobody knows what that is.
+    deployed: bool,
 }
 
 /// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted,
@@ -97,12 +99,13 @@ impl Webhooks {
         let own = OwnCertificate::find(kustomized).filter(|_| !admission.is_empty());
         // What a kustomization gives is named already.
         let is_named = !admission.is_empty();
+        let deployed = is_named || kustomized.parts.is_empty() || !conversion.is_empty();
         let prefix = Some(&kustomized.prefix).filter(|prefix| !prefix.is_empty());
         let prefix = prefix.map(|prefix| if is_named { String::new() } else { prefix.clone() });
         if admission.is_empty() {
             admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
-        Webhooks { admission, conversion, prefix, own }
+        Webhooks { admission, conversion, prefix, own, deployed }
     }
 
     /// Asks if the project's files have admission configurations.
@@ -113,6 +116,12 @@ impl Webhooks {
     /// These webhooks with admission configurations that markers ask for.
     pub fn with_admission(self, admission: Vec<Value>) -> Webhooks {
         Webhooks { admission, ..self }
+    }
+
+    /// Returns true if the project deploys them: files for webhooks may lie beside a kustomization that leaves
+    /// them out.
+    pub fn are_deployed(&self) -> bool {
+        self.deployed && !self.is_empty()
     }
 
     /// Returns true if there is none.
@@ -255,6 +264,14 @@ mod tests {
              - name: m.kb.io\n  clientConfig: { service: { name: webhook-service, namespace: system, path: /mutate } }\n\
              - name: far.kb.io\n  clientConfig: { url: https://example.com }\n",
         );
+        assert!(read(folder.path()).are_deployed());
+        write("config/default/kustomization.yaml", "resources: [manager.yaml]\n");
+        write(
+            "config/default/manager.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: manager }\n",
+        );
+        assert!(!read(folder.path()).are_deployed() && read(folder.path()).has_admission());
+        std::fs::remove_dir_all(folder.path().join("config/default")).unwrap();
         write(
             "config/crd/patches/webhook_in_a.yaml",
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: { name: as.b.c }\n\

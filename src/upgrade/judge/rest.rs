@@ -95,7 +95,8 @@ const OF_CONNECTIONS: [&str; 7] = [
 /// Returns true if a program's reconcile failed because an application that it manages does not answer, not
 /// because of a call to the API server.
 fn is_of_application(reconcile: &Reconcile, why: &str) -> bool {
-    let refused = reconcile.calls.iter().any(|call| call.status >= 400 && !matches!(call.status, 404 | 409 | 501));
+    let refused =
+        reconcile.calls.iter().any(|call| call.status >= 400 && !matches!(call.status, 404 | 409 | 501));
     reconcile.process.is_some() && !refused && OF_CONNECTIONS.iter().any(|words| why.contains(words))
 }
 

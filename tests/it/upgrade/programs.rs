@@ -198,6 +198,9 @@ fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere(
     project.write(&[
         ("config/samples/field.yaml", &field("{size: a lot}")),
         ("docs/examples/small/field.yaml", &field("{size: 5}")),
+        // Two of one name in one namespace.
+        ("docs/examples/small/one.yaml", &field("{size: 1}").replace("{name:", "{namespace: a, name:")),
+        ("docs/examples/small/two.yaml", &field("{size: 2}").replace("{name:", "{namespace: a, name:")),
         ("deploy/operator.yaml", &format!("{}---\n{}", deployment("web:1"), role("nodes"))),
     ]);
     project.release("v1.1.0");
