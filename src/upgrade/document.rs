@@ -139,6 +139,7 @@ mod tests {
             findings: vec![finding],
             notes: vec!["a note".to_owned()],
             took: Duration::from_millis(1200),
+            building: Duration::ZERO,
         };
         report.count();
         report

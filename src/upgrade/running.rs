@@ -34,6 +34,8 @@ const EVENTS: usize = 4_096;
 const TRIES: u32 = 3;
 /// After so long without a write nothing is expected any more, though some object is not ready.
 const QUIET: Duration = Duration::from_millis(1500);
+/// The same of programs: what waits for a workload is asked for later.
+const QUIET_OF_PROGRAMS: Duration = Duration::from_secs(3);
 /// The same where an object is being deleted: somebody still has to take its finalizer off.
 const QUIET_DELETION: Duration = Duration::from_secs(8);
 /// Without a write for so long, where all objects are ready.
@@ -242,13 +244,15 @@ impl Running {
             } else if quiet >= calm && !asked && rounds < ROUNDS && self.asks_for_later() {
                 (quiet, asked, rounds) = (Duration::ZERO, true, rounds + 1);
             } else if quiet >= calm && self.caught_up(plane).await {
-                let Some((why, patience)) = unready(plane).await else {
+                let Some((why, patience)) = self.unready(plane).await else {
                     return self.at_rest(None, begun).await;
                 };
-                if quiet >= patience {
+                if quiet >= patience && waits == why {
                     return self.at_rest(None, begun).await;
                 }
-                waits = why;
+                if waits != why {
+                    (quiet, waits) = (Duration::ZERO, why);
+                }
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -346,6 +350,36 @@ impl Running {
         idle
     }
 
+    /// An object that is not ready, in words, and how long it is waited for.
+    async fn unready(&self, plane: &Plane) -> Option<(String, Duration)> {
+        let snapshot = plane.snapshot().await.ok()?;
+        let waits = |key: &ObjectKey| {
+            matches!(
+                key.kind.as_str(),
+                "Pod"
+                    | "Deployment"
+                    | "StatefulSet"
+                    | "DaemonSet"
+                    | "ReplicaSet"
+                    | "Job"
+                    | "PersistentVolumeClaim"
+            )
+        };
+        let is_going = |object: &Value| meta::deletion_timestamp(object).is_some();
+        if let Some((key, _)) = snapshot.0.iter().find(|(_, object)| is_going(object)) {
+            return Some((format!("{key} is being deleted"), QUIET_DELETION));
+        }
+        let waiting: Vec<_> =
+            snapshot.0.iter().filter(|(key, object)| waits(key) && !readiness::ready(object)).collect();
+        let patience = if self.programs.is_some() { QUIET_OF_PROGRAMS } else { QUIET };
+        let why = match waiting.as_slice() {
+            [] => return None,
+            [(key, _)] => format!("{key} is not ready"),
+            [(key, _), others @ ..] => format!("{key} and {} more are not ready", others.len()),
+        };
+        Some((why, patience))
+    }
+
     /// Returns true if its streams have shown all that there is, and it has nothing to do because of it.
     async fn caught_up(&self, plane: &Plane) -> bool {
         let Ok(snapshot) = plane.snapshot().await else { return false };
@@ -358,29 +392,6 @@ impl Running {
         let heard = self.heard.borrow();
         heard.queue.waiting + heard.queue.running == 0
     }
-}
-
-/// An object that is not ready, in words, and how long it is waited for.
-async fn unready(plane: &Plane) -> Option<(String, Duration)> {
-    let snapshot = plane.snapshot().await.ok()?;
-    let waits = |key: &ObjectKey| {
-        matches!(
-            key.kind.as_str(),
-            "Pod"
-                | "Deployment"
-                | "StatefulSet"
-                | "DaemonSet"
-                | "ReplicaSet"
-                | "Job"
-                | "PersistentVolumeClaim"
-        )
-    };
-    let is_going = |object: &Value| meta::deletion_timestamp(object).is_some();
-    if let Some((key, _)) = snapshot.0.iter().find(|(_, object)| is_going(object)) {
-        return Some((format!("{key} is being deleted"), QUIET_DELETION));
-    }
-    let mut waiting = snapshot.0.iter().filter(|(key, object)| waits(key) && !readiness::ready(object));
-    waiting.next().map(|(key, _)| (format!("{key} is not ready"), QUIET))
 }
 
 async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
