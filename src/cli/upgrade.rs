@@ -58,8 +58,8 @@ pub(super) struct UpgradeArgs {
     timeout: Duration,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
-    /// What both versions deploy, where it is not in config/default: a file or folder of the project with its
-    /// Deployment and roles
+    /// A file or folder of the project with its Deployment and roles, in both versions; default:
+    /// config/default
     #[arg(long, value_name = "FILE|DIR")]
     manifests: Option<PathBuf>,
     /// How many variants run at once; default: one for each core

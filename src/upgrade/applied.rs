@@ -56,7 +56,7 @@ pub(super) async fn living<'a>(
             continue;
         }
         for sample in file {
-            // What it needs beside may be of a kind that is not there.
+            // Objects that it needs beside may be of a kind that is not there.
             if apply(plane, sample, How::default()).await.is_ok() {
                 applied.push(Applied { sample, strict: true });
             }

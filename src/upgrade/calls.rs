@@ -152,8 +152,8 @@ impl Writes {
     }
 }
 
-/// What an object says, as a number: without its version, and without the digits of its status, which are
-/// mostly times and ports.
+/// The content of an object as a number: without its version, and without the digits of its status, which
+/// are mostly times and ports.
 fn without_times(object: &Value) -> u64 {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -34,9 +34,9 @@ const EVENTS: usize = 4_096;
 const TRIES: u32 = 3;
 /// After so long without a write nothing is expected any more, though some object is not ready.
 const QUIET: Duration = Duration::from_millis(1500);
-/// The same of programs: what waits for a workload is asked for later.
+/// The quiet time of programs: what waits for a workload is asked for later.
 const QUIET_OF_PROGRAMS: Duration = Duration::from_secs(3);
-/// The same where an object is being deleted: somebody still has to take its finalizer off.
+/// The quiet time where an object is being deleted: somebody still has to take its finalizer off.
 const QUIET_DELETION: Duration = Duration::from_secs(8);
 /// Without a write for so long, where all objects are ready.
 const CALM: Duration = Duration::from_millis(60);

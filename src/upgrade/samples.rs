@@ -121,7 +121,7 @@ fn own(end: &End, places: &mut Places) -> Result<(Vec<Sample>, Vec<String>)> {
         match places.put(end, objects) {
             Some(samples) => found.extend(samples),
             None => {
-                notes.push(format!("{} is left out: another sample has its name and namespace", file.path))
+                notes.push(format!("{} is left out: another sample has its name and namespace", file.path));
             }
         }
     }

@@ -58,7 +58,7 @@ fn follows(key: &ObjectKey, object: &Value) -> bool {
         (key.kind.as_str(), key.name.as_str()),
         ("ConfigMap", "kube-root-ca.crt") | ("ServiceAccount", "default")
     );
-    // What opdev puts in the place of the project's webhooks comes and goes with the program.
+    // Objects that opdev puts in the place of the project's webhooks come and go with the program.
     let of_opdev = meta::label(object, webhooks::LABEL).is_some();
     of_cluster || of_namespace || of_opdev || of_helm(object) || of_workload(object)
 }

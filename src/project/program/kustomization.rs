@@ -76,7 +76,7 @@ pub struct Kustomized {
 }
 
 impl Kustomized {
-    /// What a project deploys: its manifests, where the user has named them.
+    /// The objects that a project deploys: its manifests, where the user has named them.
     pub fn of(root: &Path, manifests: Option<&Path>) -> Kustomized {
         match manifests {
             Some(path) => Kustomized::named(&root.join(path)),

@@ -80,8 +80,8 @@ fn failure(reconcile: &Reconcile) -> String {
     words::one_line(&chain)
 }
 
-/// What an error says of a connection to something else than the API server: pods are simulated, and what
-/// should run in them does not answer.
+/// Words of errors about a connection to something else than the API server: pods are simulated, and the
+/// application that should run in them does not answer.
 const OF_CONNECTIONS: [&str; 7] = [
     "HTTP/1.1 400 Bad Request",
     "connection refused",
@@ -97,7 +97,11 @@ const OF_CONNECTIONS: [&str; 7] = [
 fn is_of_application(reconcile: &Reconcile, why: &str) -> bool {
     let refused =
         reconcile.calls.iter().any(|call| call.status >= 400 && !matches!(call.status, 404 | 409 | 501));
-    reconcile.process.is_some() && !refused && OF_CONNECTIONS.iter().any(|words| why.contains(words))
+    reconcile.process.is_some() && !refused && is_of_connection(why)
+}
+
+fn is_of_connection(why: &str) -> bool {
+    OF_CONNECTIONS.iter().any(|words| why.contains(words))
 }
 
 /// Returns true if a reconcile failed of a refusal that is told.
@@ -156,4 +160,16 @@ fn list(object: &Value) -> Vec<(&str, &Value)> {
 
 fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_that_does_not_answer_is_told_from_an_error_of_the_operator() {
+        assert!(is_of_connection("redis: can't parse map reply: \"HTTP/1.1 400 Bad Request\""));
+        assert!(is_of_connection("dial tcp: lookup grafana-service: no such host"));
+        assert!(!is_of_connection("spec.size has to be set"));
+    }
 }

@@ -208,7 +208,9 @@ fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere(
     let (report, code) = project.report(&["--trust", "--only", "plain", "--manifests", "deploy"]);
     assert_eq!(
         findings(&report),
-        ["warning pods-roll Deployment default/field [.spec.template.spec.containers[name=web].image] plain"],
+        [
+            "warning pods-roll Deployment sample-2/field [.spec.template.spec.containers[name=web].image] plain"
+        ],
         "{report:#}"
     );
     assert_eq!(code, 0);
