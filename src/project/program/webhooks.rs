@@ -118,7 +118,7 @@ impl Webhooks {
         Webhooks { admission, ..self }
     }
 
-    /// Returns true if the project deploys them: files for webhooks may lie beside a kustomization that leaves
+    /// Returns true if the project deploys them: their files may lie beside a kustomization that leaves
     /// them out.
     pub fn are_deployed(&self) -> bool {
         self.deployed && !self.is_empty()
