@@ -58,6 +58,10 @@ pub(super) struct UpgradeArgs {
     timeout: Duration,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
+    /// A file or folder of the project with its Deployment and roles, in both versions; default:
+    /// config/default
+    #[arg(long, value_name = "FILE|DIR")]
+    manifests: Option<PathBuf>,
     /// How many variants run at once; default: one for each core
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
@@ -169,7 +173,8 @@ fn inputs(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Vec<Input>
     args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
     let trust = Trust::of(&project.root, Store::of_user());
     let command = super::trust::command(&project.root);
-    let reader = Reader::of_operators(&project.root, trust, command, args.trust);
+    let reader = Reader::of_operators(&project.root, trust, command, args.trust)
+        .with_manifests(args.manifests.clone());
     let from = args.from.clone().map_or(EndInput::NewestTag, EndInput::Named);
     let to = args.to.clone().map_or_else(|| EndInput::Folder(project.root.clone()), EndInput::Named);
     let (from, to) = (reader.read(&from)?, reader.read(&to)?);
@@ -243,6 +248,9 @@ fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
 /// The command that rehearses the same two versions.
 fn replay(args: &UpgradeArgs, report: &Report) -> String {
     let mut command = format!("opdev upgrade --from {}", shell::word(&report.from));
+    if let Some(manifests) = &args.manifests {
+        command.push_str(&format!(" --manifests {}", shell::word(&manifests.display().to_string())));
+    }
     // The working tree has a name for people only.
     let to =
         if args.through.is_some() && report.to != WORKING_TREE { Some(&report.to) } else { args.to.as_ref() };

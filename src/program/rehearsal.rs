@@ -12,6 +12,7 @@ use opdev_cluster::{Choice, Connection};
 use opdev_controlplane::Controllers;
 use opdev_event::sink::EventSink;
 use opdev_event::sink::ReconcileNumbers;
+use opdev_object::meta::ObjectRef;
 use opdev_os::private_folder::PrivateFolder;
 use opdev_project::Project;
 use opdev_project::program::Programs;
@@ -119,6 +120,18 @@ impl Started {
     /// Returns true if a program serves webhooks, as the project's files say.
     pub fn serve_webhooks(&self) -> bool {
         self.0.serve_webhooks()
+    }
+
+    /// Asks the program of an object for a reconcile by one of its controllers. Programs that cannot be asked
+    /// are left alone.
+    pub fn ask(&self, controller: &str, object: &ObjectRef, sources: &Sources) {
+        self.0.look_again(controller, object, sources);
+    }
+
+    /// Returns true if a program's webhooks are deployed with it, so that somebody calls them.
+    pub fn deploys_webhooks(&self) -> bool {
+        let deploys = |serving: &Serving| serving.said.borrow().webhooks.are_deployed();
+        self.0.0.iter().any(|handle| handle.serving.as_ref().is_some_and(deploys))
     }
 
     /// Stops the programs and waits until they have ended.

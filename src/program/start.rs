@@ -188,8 +188,9 @@ async fn begin(
     let (ask, asked) = mpsc::channel(16);
     let (say_ready, ready) = watch::channel(Err(Awaited::Definitions));
     let mut environment = environment(place, folder)?;
-    let root = place.project.root.clone();
-    let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
+    let (root, manifests) = (place.project.root.clone(), place.project.manifests.clone());
+    let kustomized = move || Kustomized::of(&root, manifests.as_deref());
+    let kustomized = tokio::task::spawn_blocking(kustomized).await.unwrap_or_default();
     let own_namespace = manager_manifest::namespace(&kustomized, plan.binary.as_deref());
     let own_namespace = own_namespace.filter(|_| place.connection.cluster.embedded);
     let deployed =
@@ -201,8 +202,8 @@ async fn begin(
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
     let kind = (plan.main_package().is_some(), port);
     let certified = if is_first {
-        let project = (place.project.root.as_path(), place.project.name.as_str());
-        certified(project, place.state_folder, place.connection, place.events, kind, &mut environment).await?
+        certified(place.project, place.state_folder, place.connection, place.events, kind, &mut environment)
+            .await?
     } else {
         None
     };

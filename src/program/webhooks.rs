@@ -21,6 +21,7 @@ use opdev_event::sink::EventSink;
 use opdev_generate::manifests;
 use opdev_generate::manifests::Asked;
 use opdev_os::private_folder::PrivateFolder;
+use opdev_project::Project;
 use opdev_project::program::kustomization::Kustomized;
 use opdev_project::program::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use serde_json::{Value, json};
@@ -45,6 +46,8 @@ pub(crate) struct Serving {
     pub(crate) client: Client,
     pub(crate) events: EventSink,
     pub(crate) root: PathBuf,
+    /// The project's manifests, where the user has named them.
+    pub(crate) manifests: Option<PathBuf>,
     /// The webhooks as the project named them before the newest start.
     pub(crate) said: watch::Sender<Arc<NamedWebhooks>>,
     pub(crate) project: String,
@@ -69,8 +72,8 @@ pub(crate) struct NamedWebhooks {
 
 /// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers
 /// ask for, as `make manifests` would write it.
-pub(crate) fn read(root: &Path) -> NamedWebhooks {
-    let webhooks = Webhooks::read(root, &Kustomized::read(root));
+pub(crate) fn read(root: &Path, manifests: Option<&Path>) -> NamedWebhooks {
+    let webhooks = Webhooks::read(root, &Kustomized::of(root, manifests));
     if webhooks.has_admission() || !root.join("go.mod").is_file() {
         return NamedWebhooks { webhooks, ..NamedWebhooks::default() };
     }
@@ -88,15 +91,16 @@ pub(crate) fn read(root: &Path) -> NamedWebhooks {
 /// also has the folder with it. Whether a Go program serves webhooks may change with any save, so that one
 /// always finds a certificate.
 pub(crate) async fn certified(
-    (root, project): (&Path, &str),
+    project: &Project,
     state_folder: &PrivateFolder,
     connection: &Connection,
     events: &EventSink,
     (is_go, port): (bool, u16),
     environment: &mut Environment,
 ) -> Result<Option<(Serving, PathBuf)>> {
-    let folder = root.to_owned();
-    let said = tokio::task::spawn_blocking(move || read(&folder)).await.unwrap_or_default();
+    let (root, manifests) = (project.root.clone(), project.manifests.clone());
+    let said = move || read(&root, manifests.as_deref());
+    let said = tokio::task::spawn_blocking(said).await.unwrap_or_default();
     if said.webhooks.is_empty() && !is_go {
         return Ok(None);
     }
@@ -113,9 +117,10 @@ pub(crate) async fn certified(
     let serving = Serving {
         client: connection.client.clone(),
         events: events.clone(),
-        root: root.to_owned(),
+        root: project.root.clone(),
+        manifests: project.manifests.clone(),
         said: watch::Sender::new(Arc::new(said)),
-        project: project.to_owned(),
+        project: project.name.clone(),
         namespace: connection.namespace.clone(),
         port,
         authority,
@@ -203,8 +208,8 @@ impl Serving {
     /// Before each start: reads what the project says now, and makes what a program that makes its
     /// certificate itself finds in its cluster.
     pub(crate) async fn prepare(&self) {
-        let root = self.root.clone();
-        if let Ok(said) = tokio::task::spawn_blocking(move || read(&root)).await {
+        let (root, manifests) = (self.root.clone(), self.manifests.clone());
+        if let Ok(said) = tokio::task::spawn_blocking(move || read(&root, manifests.as_deref())).await {
             if let Some(wrong) = &said.wrong {
                 let message = format!("the webhooks of the program are not known: {wrong}");
                 tell(&self.events, Level::Error, message, None).await;

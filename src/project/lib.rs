@@ -42,6 +42,8 @@ pub struct Project {
     pub reconcilers: Vec<PathBuf>,
     /// Files or folders with samples, relative to the root.
     pub samples: Vec<PathBuf>,
+    /// A file or a folder with what is deployed, relative to the root, in place of `config/default`.
+    pub manifests: Option<PathBuf>,
     /// The path of `opdev.yaml`, relative to the root, where there is one.
     pub settings_file: Option<PathBuf>,
     /// The settings of `opdev.yaml`.
@@ -70,6 +72,12 @@ impl Project {
     pub fn without_start_files(mut self) -> Project {
         self.settings.apply_on_start.clear();
         self
+    }
+
+    /// The project whose manifests lie in this file or folder.
+    #[must_use]
+    pub fn with_manifests(self, manifests: PathBuf) -> Project {
+        Project { manifests: Some(manifests), ..self }
     }
 
     /// Returns true if it has programs of its own.
@@ -191,6 +199,7 @@ impl Project {
             types,
             reconcilers,
             samples,
+            manifests: None,
             settings_file: settings_file.map(PathBuf::from),
             settings,
             diagnostics,

@@ -223,8 +223,9 @@ async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempf
     let mut env = plan.env.clone();
     // Projects of kubebuilder ask for this before they serve webhooks, which nobody calls here.
     env.entry("ENABLE_WEBHOOKS".to_owned()).or_insert_with(|| "false".to_owned());
-    let root = input.project.root.clone();
-    let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
+    let (root, manifests) = (input.project.root.clone(), input.project.manifests.clone());
+    let kustomized = move || Kustomized::of(&root, manifests.as_deref());
+    let kustomized = tokio::task::spawn_blocking(kustomized).await.unwrap_or_default();
     let pod = Pod { namespace: "default", project: &input.project.name, binary: plan.binary.as_deref() };
     if let Some(deployed) = manager_manifest::read(Path::new(&input.project.root), &kustomized, pod) {
         for (name, value) in deployed.env {

@@ -12,10 +12,11 @@ use opdev_client::{MERGE, STRATEGIC};
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_generate::rbac::observed::Rights;
 use opdev_object::api_path::ApiPath;
-use opdev_object::{meta, yaml};
+use opdev_object::yaml;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -91,13 +92,14 @@ impl Activity {
         self.calls += 1;
         let refused = call.writes() && call.status >= 400;
         let most = if refused { REFUSED } else { 1 };
-        // A write that changes nothing is answered with the version of before.
-        let version = call.answered.as_ref().filter(|_| call.writes()).and_then(meta::resource_version);
-        let version = version.unwrap_or_default();
+        // A status whose times alone are new is none.
+        let content = call.answered.as_ref().filter(|_| call.writes()).map(without_times);
+        let content = content.unwrap_or_default();
         if self.known.len() > KNOWN {
             self.known.clear();
         }
-        let asked = format!("{} {} {} {version}", call.method, call.path, call.status);
+        let asked = format!("{} {} {} {content}", call.method, call.path, call.status);
+        tracing::trace!("asked: {asked}");
         let times = self.known.entry(asked).or_default();
         *times = times.saturating_add(1);
         // A program that asks the same again and again waits for something.
@@ -144,10 +146,35 @@ impl Writes {
         }
         self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
         self.used(call.verb(), &call.path, call.status);
-        if call.writes() && !call.path.contains("reviews") {
+        if call.writes() && !call.path.contains("reviews") && !talks_to_pod(&call.path) {
             self.add(Write::observed(call));
         }
     }
+}
+
+/// The content of an object as a number: without its version, and without the digits of its status, which
+/// are mostly times and ports.
+fn without_times(object: &Value) -> u64 {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in ["resourceVersion", "managedFields", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    if let Some(status) = object.get_mut("status") {
+        let text = status.to_string();
+        *status = Value::String(text.split(|letter: char| letter.is_ascii_digit()).collect());
+    }
+    let mut hasher = DefaultHasher::new();
+    object.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns true for a call to what runs in a pod: it writes nothing, and pods are simulated here.
+fn talks_to_pod(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let last = parts.next().unwrap_or_default();
+    matches!(last, "exec" | "attach" | "portforward" | "proxy") && parts.nth(1) == Some("pods")
 }
 
 impl Write {
@@ -250,4 +277,29 @@ fn parsed(bytes: &Bytes) -> Value {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         yaml::from_str(text).unwrap_or(Value::Null)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_with_another_time_is_the_same() {
+        let at = |version: &str, time: &str, ready: bool| {
+            serde_json::json!({"metadata": {"name": "a", "resourceVersion": version}, "status": {"conditions": [
+                {"type": "Ready", "status": ready, "lastTransitionTime": time, "message": format!("port {version}")}]}})
+        };
+        let first = without_times(&at("1", "2026-11-28T10:00:00Z", false));
+        assert_eq!(first, without_times(&at("29", "2026-11-28T10:00:10Z", false)));
+        assert_ne!(first, without_times(&at("1", "2026-11-28T10:00:00Z", true)));
+        let spec = |image: &str| serde_json::json!({"spec": {"image": image}});
+        assert_ne!(without_times(&spec("web:1")), without_times(&spec("web:2")));
+    }
+
+    #[test]
+    fn a_command_in_a_simulated_pod_is_no_write() {
+        assert!(talks_to_pod("/api/v1/namespaces/a/pods/redis-0/exec"));
+        assert!(!talks_to_pod("/api/v1/namespaces/a/pods/exec"), "a pod may have any name");
+        assert!(!talks_to_pod("/api/v1/namespaces/a/pods/redis-0/eviction"));
+    }
 }

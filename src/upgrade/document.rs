@@ -43,6 +43,7 @@ pub fn json(report: &Report) -> Value {
         "to": report.to,
         "objects": report.objects,
         "tookMs": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        "buildMs": u64::try_from(report.building.as_millis()).unwrap_or(u64::MAX),
         "variants": variants,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
@@ -138,6 +139,7 @@ mod tests {
             findings: vec![finding],
             notes: vec!["a note".to_owned()],
             took: Duration::from_millis(1200),
+            building: Duration::ZERO,
         };
         report.count();
         report

@@ -46,6 +46,8 @@ pub struct Reader {
     /// What the user allows the project, in whichever version.
     trust: Trust,
     asks: Asks,
+    /// A file or folder of each version, relative to its root, with what it deploys.
+    manifests: Option<PathBuf>,
 }
 
 /// The decision whether the user has to allow what a version wants.
@@ -71,12 +73,23 @@ impl Reader {
     /// now.
     pub fn of_operators(root: &Path, trust: Trust, command: String, trusted: bool) -> Reader {
         let asks = if trusted { Asks::Nothing } else { Asks::For(command) };
-        Reader { root: root.to_owned(), trust, asks }
+        Reader { root: root.to_owned(), trust, asks, manifests: None }
+    }
+
+    /// Takes what the versions deploy from this file or folder of each.
+    #[must_use]
+    pub fn with_manifests(self, manifests: Option<PathBuf>) -> Reader {
+        Reader { manifests, ..self }
     }
 
     /// Reads versions of which only the definitions are looked at.
     pub fn of_definitions(root: &Path) -> Reader {
-        Reader { root: root.to_owned(), trust: Trust::of(root, Store::none()), asks: Asks::Never }
+        Reader {
+            root: root.to_owned(),
+            trust: Trust::of(root, Store::none()),
+            asks: Asks::Never,
+            manifests: None,
+        }
     }
 
     /// What the user allows, with all that was found to be allowed.
@@ -92,10 +105,23 @@ impl Reader {
         let (name, root) = self.place(end)?;
         let project =
             Project::discover(Some(&root), &root).with_context(|| format!("{name} cannot be read"))?;
+        let project = self.with_own_manifests(&name, project)?;
         self.allowed(&name, &project)?;
         let (sources, problems) = load::read_once(&project, &self.trust)?;
         let problems = problems.iter().map(words::diagnostic).collect();
         Ok(End { name, project, sources: Arc::new(sources), problems })
+    }
+
+    fn with_own_manifests(&self, name: &str, project: Project) -> Result<Project> {
+        let Some(path) = &self.manifests else { return Ok(project) };
+        if path.is_absolute() || !project.root.join(path).exists() {
+            bail!(
+                "{name} has no {}\n  to do: name a file or a folder with --manifests that both versions have, relative to the \
+                 project's folder",
+                path.display()
+            );
+        }
+        Ok(project.with_manifests(path.clone()))
     }
 
     /// An older version that wants nothing else than the trusted one does needs no trust of its own.

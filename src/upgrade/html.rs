@@ -139,6 +139,7 @@ mod tests {
             findings: vec![finding],
             notes: vec!["a > b".to_owned()],
             took: Duration::from_secs(1),
+            building: Duration::ZERO,
         };
         report.count();
         let text = html(&[Rehearsed { report: &report, command: "opdev upgrade --from v1".to_owned() }]);

@@ -5,6 +5,7 @@
 //! plane that records writes, `running` an operator on it and when it is settled, `variant` the order of
 //! events, `judge` the pure part: two states and the writes between them in, findings out.
 
+mod applied;
 mod calls;
 mod checkout;
 mod conversion;

@@ -41,6 +41,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// From the first start to the last end.
     pub took: Duration,
+    /// How much of it went into builds.
+    pub building: Duration,
 }
 
 impl Report {
@@ -57,6 +59,7 @@ impl Report {
             findings: Vec::new(),
             notes,
             took: Duration::ZERO,
+            building: Duration::ZERO,
         }
     }
 

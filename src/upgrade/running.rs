@@ -19,6 +19,7 @@ use opdev_release::settings::Settings;
 use opdev_script::readiness;
 use opdev_sources::Sources;
 use opdev_sources::on_save::OnSave;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,14 +34,24 @@ const EVENTS: usize = 4_096;
 const TRIES: u32 = 3;
 /// After so long without a write nothing is expected any more, though some object is not ready.
 const QUIET: Duration = Duration::from_millis(1500);
+/// The quiet time of programs: what waits for a workload is asked for later.
+const QUIET_OF_PROGRAMS: Duration = Duration::from_secs(3);
+/// The quiet time where an object is being deleted: somebody still has to take its finalizer off.
+const QUIET_DELETION: Duration = Duration::from_secs(8);
 /// Without a write for so long, where all objects are ready.
 const CALM: Duration = Duration::from_millis(60);
 /// The quiet time where programs run, whose queues nobody sees.
 const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
+/// How often programs are asked for the reconciles that they want later.
+const ROUNDS: u32 = 4;
+/// Later than this, and nothing of the upgrade waits for it.
+const LATER: Duration = Duration::from_secs(120);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
-/// How long a program that runs may take until it serves its webhooks.
+/// How long a program that runs may take until it serves its webhooks; and how long without asking for
+/// anything that is news, for servers come before controllers.
 const SERVE: Duration = Duration::from_secs(20);
+const SERVE_QUIET: Duration = Duration::from_secs(4);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
 
@@ -54,6 +65,8 @@ struct Heard {
     programs: BTreeMap<String, ProcessState>,
     /// Why a program cannot be built.
     broken: Option<String>,
+    /// How long builds have taken.
+    building: Duration,
     /// The state of its webhooks: they are reached, or the reason why not.
     webhooks: Option<Result<(), String>>,
 }
@@ -73,7 +86,7 @@ pub(super) struct Running {
     reconcilers: Reconcilers,
     programs: Option<Started>,
     heard: watch::Receiver<Heard>,
-    _publish: watch::Sender<Arc<Sources>>,
+    sources: watch::Sender<Arc<Sources>>,
     _listening: AbortOnDropHandle<()>,
 }
 
@@ -139,7 +152,7 @@ impl Running {
             reconcilers: Reconcilers { asks, stop, task },
             programs,
             heard,
-            _publish: publish,
+            sources: publish,
             _listening: listening,
         };
         running.programs_run(plane).await;
@@ -162,21 +175,26 @@ impl Running {
                 return;
             }
             if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
-                return self.webhooks_served().await;
+                return self.webhooks_served(writes).await;
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Waits until the webhooks of its programs are reached.
-    async fn webhooks_served(&self) {
-        if !self.programs.as_ref().is_some_and(Started::serve_webhooks) {
-            return;
-        }
-        let mut heard = self.heard.clone();
-        let known = heard.wait_for(|heard| heard.webhooks.is_some());
+    async fn webhooks_served(&self, writes: &Writes) {
+        let serves = self.programs.as_ref().is_some_and(Started::serve_webhooks);
+        let deadline = Instant::now() + SERVE;
+        let (mut news, mut since) = (writes.news(), Instant::now());
         // Whoever never serves them is told of by `unserved_webhooks`.
-        let _ = tokio::time::timeout(SERVE, known).await;
+        while serves && self.heard.borrow().webhooks.is_none() && Instant::now() < deadline {
+            tokio::time::sleep(LOOK).await;
+            match writes.news() {
+                now if now != news => (news, since) = (now, Instant::now()),
+                _ if since.elapsed() > SERVE_QUIET => return,
+                _ => {}
+            }
+        }
     }
 
     /// Why webhooks that the project's files have are not reached.
@@ -185,47 +203,78 @@ impl Running {
         match &self.heard.borrow().webhooks {
             Some(Ok(())) => None,
             Some(Err(why)) => Some(why.clone()),
-            None => programs.serve_webhooks().then(|| "the program does not listen at their port".to_owned()),
+            None => {
+                programs.deploys_webhooks().then(|| "the program does not listen at their port".to_owned())
+            }
         }
     }
 
-    /// Stops it in good order.
-    pub(super) async fn stop(self) {
+    /// Stops it in good order. The answer is how long its builds took.
+    pub(super) async fn stop(self) -> Duration {
+        let building = self.heard.borrow().building;
         if let Some(programs) = self.programs {
             programs.end().await;
         }
         self.reconcilers.stop.cancel();
         // One that tripped over a bug has told so in the log.
         let _ = self.reconcilers.task.await;
+        building
     }
 
     /// Waits until it is settled, or until `limit` is over.
     pub(super) async fn rest(&self, plane: &Plane, limit: Duration) -> Rest {
-        let deadline = Instant::now() + limit;
+        let begun = Instant::now();
+        let deadline = begun + limit;
         let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
         let mut nudged: BTreeMap<ObjectKey, u32> = BTreeMap::new();
-        let mut activity = None;
-        let mut since = Instant::now();
+        let (mut activity, mut rounds, mut asked) = (None, 0, false);
+        let (mut quiet, mut looked) = (Duration::ZERO, Instant::now());
         let mut waits = "objects are not ready".to_owned();
         while Instant::now() < deadline && self.ended().is_empty() {
             let now = self.activity(plane).await;
             let idle = self.idle(&mut nudged).await;
+            // A machine that is late for this is late for the operator, too.
+            quiet += looked.elapsed().min(LOOK * 4);
+            looked = Instant::now();
             if activity.as_ref() != Some(&now) || !idle {
-                (activity, since) = (Some(now), Instant::now());
+                (activity, quiet, asked) = (Some(now), Duration::ZERO, false);
                 if !idle {
                     "reconciles go on".clone_into(&mut waits);
                 }
-            } else if since.elapsed() >= calm && self.caught_up(plane).await {
-                let unready = unready(plane).await;
-                if unready.is_none() || since.elapsed() >= QUIET {
-                    return self.at_rest(None).await;
+            } else if quiet >= calm && !asked && rounds < ROUNDS && self.asks_for_later() {
+                (quiet, asked, rounds) = (Duration::ZERO, true, rounds + 1);
+            } else if quiet >= calm && self.caught_up(plane).await {
+                let Some((why, patience)) = self.unready(plane).await else {
+                    return self.at_rest(None, begun).await;
+                };
+                if quiet >= patience && waits == why {
+                    return self.at_rest(None, begun).await;
                 }
-                waits = unready.unwrap_or_default();
+                if waits != why {
+                    (quiet, waits) = (Duration::ZERO, why);
+                }
             }
             tokio::time::sleep(LOOK).await;
         }
         let restless = self.ended().is_empty().then_some(waits);
-        self.at_rest(restless).await
+        self.at_rest(restless, begun).await
+    }
+
+    /// Asks programs for the reconciles that they want later, so that nobody waits for those. Returns true if
+    /// there are any.
+    fn asks_for_later(&self) -> bool {
+        let Some(programs) = &self.programs else { return false };
+        let heard = self.heard.borrow().clone();
+        let sources = Arc::clone(&self.sources.borrow());
+        let mut any = false;
+        for reconcile in heard.last.values() {
+            let wants = reconcile.requeue.as_ref().is_some_and(|requeue| requeue.after <= LATER);
+            if let Some(trace) = reconcile.process.as_ref().filter(|_| wants) {
+                programs.ask(&trace.controller, &reconcile.object, &sources);
+                any = true;
+            }
+        }
+        any
     }
 
     /// It changes with all that happens. A program that keeps a Lease writes for ever.
@@ -256,7 +305,8 @@ impl Running {
         found
     }
 
-    async fn at_rest(&self, restless: Option<String>) -> Rest {
+    async fn at_rest(&self, restless: Option<String>, begun: Instant) -> Rest {
+        tracing::debug!(took = ?begun.elapsed(), restless, "the operator is left alone");
         let (reply, answer) = oneshot::channel();
         let kinds = match self.reconcilers.asks.send(ManagerRequest::Look { reply }).await {
             Ok(()) => answer.await.unwrap_or_default(),
@@ -300,6 +350,36 @@ impl Running {
         idle
     }
 
+    /// An object that is not ready, in words, and how long it is waited for.
+    async fn unready(&self, plane: &Plane) -> Option<(String, Duration)> {
+        let snapshot = plane.snapshot().await.ok()?;
+        let waits = |key: &ObjectKey| {
+            matches!(
+                key.kind.as_str(),
+                "Pod"
+                    | "Deployment"
+                    | "StatefulSet"
+                    | "DaemonSet"
+                    | "ReplicaSet"
+                    | "Job"
+                    | "PersistentVolumeClaim"
+            )
+        };
+        let is_going = |object: &Value| meta::deletion_timestamp(object).is_some();
+        if let Some((key, _)) = snapshot.0.iter().find(|(_, object)| is_going(object)) {
+            return Some((format!("{key} is being deleted"), QUIET_DELETION));
+        }
+        let waiting: Vec<_> =
+            snapshot.0.iter().filter(|(key, object)| waits(key) && !readiness::ready(object)).collect();
+        let patience = if self.programs.is_some() { QUIET_OF_PROGRAMS } else { QUIET };
+        let why = match waiting.as_slice() {
+            [] => return None,
+            [(key, _)] => format!("{key} is not ready"),
+            [(key, _), others @ ..] => format!("{key} and {} more are not ready", others.len()),
+        };
+        Some((why, patience))
+    }
+
     /// Returns true if its streams have shown all that there is, and it has nothing to do because of it.
     async fn caught_up(&self, plane: &Plane) -> bool {
         let Ok(snapshot) = plane.snapshot().await else { return false };
@@ -312,28 +392,6 @@ impl Running {
         let heard = self.heard.borrow();
         heard.queue.waiting + heard.queue.running == 0
     }
-}
-
-/// An object that is not ready, in words.
-async fn unready(plane: &Plane) -> Option<String> {
-    let snapshot = plane.snapshot().await.ok()?;
-    let waits = |key: &ObjectKey| {
-        matches!(
-            key.kind.as_str(),
-            "Pod"
-                | "Deployment"
-                | "StatefulSet"
-                | "DaemonSet"
-                | "ReplicaSet"
-                | "Job"
-                | "PersistentVolumeClaim"
-        )
-    };
-    let mut waiting = snapshot.0.iter().filter(|(key, object)| {
-        let going = meta::deletion_timestamp(object).is_some();
-        going || waits(key) && !readiness::ready(object)
-    });
-    waiting.next().map(|(key, _)| format!("{key} is not ready"))
 }
 
 async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
@@ -363,7 +421,10 @@ fn hear(heard: &mut Heard, event: Event) -> bool {
         }
         Event::BuildChanged(changed) => match changed.state {
             BuildState::Building => return false,
-            BuildState::Built { .. } => heard.broken = None,
+            BuildState::Built { took } => {
+                heard.broken = None;
+                heard.building += took;
+            }
             BuildState::Broken { .. } => {
                 let _ = heard.broken.get_or_insert_with(|| changed.build.clone());
             }

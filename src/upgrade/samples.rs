@@ -1,16 +1,24 @@
 //! The samples of a version: files with custom resources of the kinds that it reconciles. Each goes where it
-//! says, or into `default`; where another sample has taken that name, into a namespace of its own.
+//! says, or into `default`; where another sample has taken that name, into a namespace of its own. Samples of
+//! scaffolds are often empty, and the good ones lie among the examples of the documentation.
 
 use super::end::End;
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_os::small_file::{small_text, unreadable};
+use opdev_project::files::yaml_files_below;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 /// Custom resources of one kind that are tried at most.
 const OF_A_KIND: usize = 5;
+/// Where projects keep examples.
+const EXAMPLES: [&str; 4] = ["example", "examples", "config/examples", "docs/examples"];
+/// How many folders deep, and how many files are looked at.
+const FOLDERS: usize = 3;
+const MOST_FILES: usize = 500;
 
 /// An object of a sample.
 #[derive(Clone, Debug)]
@@ -24,10 +32,73 @@ pub(super) struct Sample {
     pub(super) reconciled: bool,
 }
 
-/// The samples of a version, and notes about what is left out.
-pub(super) fn samples(end: &End) -> Result<(Vec<Sample>, Vec<String>)> {
+/// The samples of a version.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    /// Those that the project has as such.
+    pub(super) own: Vec<Sample>,
+    /// Its examples, a file each: for kinds of which no sample is taken.
+    pub(super) examples: Vec<Vec<Sample>>,
+    /// Notes about what is left out.
+    pub(super) notes: Vec<String>,
+}
+
+impl Samples {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Where a file cannot be read.
+    pub(super) fn read(end: &End) -> Result<Samples> {
+        let mut places = Places::default();
+        let (own, notes) = own(end, &mut places)?;
+        Ok(Samples { own, examples: examples(end, &mut places), notes })
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Sample> {
+        self.own.iter().chain(self.examples.iter().flatten())
+    }
+}
+
+/// The names that are taken.
+#[derive(Default)]
+struct Places(BTreeSet<(String, String, String)>);
+
+impl Places {
+    /// The objects of a file, where they go to; `None` where one of them says itself where, and another file
+    /// has taken that place.
+    fn put(&mut self, end: &End, objects: Vec<(String, Value)>) -> Option<Vec<Sample>> {
+        let key = |object: &Value, namespace: &str| {
+            let namespace = meta::namespace(object).unwrap_or(namespace).to_owned();
+            let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+            (kind, namespace, meta::name(object).unwrap_or_default().to_owned())
+        };
+        let says = |(_, object): &&(String, Value)| meta::namespace(object).is_some();
+        if objects.iter().filter(says).any(|(_, object)| self.0.contains(&key(object, ""))) {
+            return None;
+        }
+        let is_free =
+            |namespace: &str| !objects.iter().any(|(_, object)| self.0.contains(&key(object, namespace)));
+        let namespace = match is_free("default") {
+            true => "default".to_owned(),
+            false => {
+                (2..).map(|number| format!("sample-{number}")).find(|name| is_free(name)).unwrap_or_default()
+            }
+        };
+        self.0.extend(objects.iter().map(|(_, object)| key(object, &namespace)));
+        let sample = |(place, object): (String, Value)| Sample {
+            place,
+            reconciled: Gvk::of(&object).is_some_and(|gvk| reconciled(end, &gvk)),
+            namespace: namespace.clone(),
+            object,
+        };
+        Some(objects.into_iter().map(sample).collect())
+    }
+}
+
+/// The samples that the project has as such, and notes about what is left out.
+fn own(end: &End, places: &mut Places) -> Result<(Vec<Sample>, Vec<String>)> {
     let (mut found, mut notes) = (Vec::new(), Vec::new());
-    let mut taken: BTreeSet<(String, String, String)> = BTreeSet::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for file in &end.sources.samples {
         let text = small_text(&end.project.root.join(&file.path)).with_context(|| unreadable(&file.path))?;
@@ -47,28 +118,34 @@ pub(super) fn samples(end: &End) -> Result<(Vec<Sample>, Vec<String>)> {
             notes.push(format!("{} is left out: {OF_A_KIND} samples of a kind are tried", file.path));
             continue;
         }
-        let key = |object: &Value, namespace: &str| {
-            let namespace = meta::namespace(object).unwrap_or(namespace).to_owned();
-            let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-            (kind, namespace, meta::name(object).unwrap_or_default().to_owned())
-        };
-        let is_free =
-            |namespace: &str| !objects.iter().any(|(_, object)| taken.contains(&key(object, namespace)));
-        let namespace = match is_free("default") {
-            true => "default".to_owned(),
-            false => {
-                (2..).map(|number| format!("sample-{number}")).find(|name| is_free(name)).unwrap_or_default()
+        match places.put(end, objects) {
+            Some(samples) => found.extend(samples),
+            None => {
+                notes.push(format!("{} is left out: another sample has its name and namespace", file.path));
             }
-        };
-        taken.extend(objects.iter().map(|(_, object)| key(object, &namespace)));
-        found.extend(objects.into_iter().map(|(place, object)| Sample {
-            place,
-            reconciled: Gvk::of(&object).is_some_and(|gvk| is_reconciled(&gvk)),
-            namespace: namespace.clone(),
-            object,
-        }));
+        }
     }
     Ok((found, notes))
+}
+
+/// The files with custom resources in the folders for examples, the ones next to the root first. What cannot
+/// be read is none.
+fn examples(end: &End, places: &mut Places) -> Vec<Vec<Sample>> {
+    let root = &end.project.root;
+    let folders = EXAMPLES.iter().map(|folder| root.join(folder));
+    let mut files: Vec<PathBuf> =
+        folders.flat_map(|folder| yaml_files_below(&folder, FOLDERS)).take(MOST_FILES).collect();
+    files.sort_by_key(|file| (file.components().count(), file.clone()));
+    let mut found = Vec::new();
+    for file in files {
+        let name = end.project.relative(&file);
+        let Some(objects) = small_text(&file).and_then(|text| objects(&text, &name).ok()) else { continue };
+        let mut kinds = objects.iter().filter_map(|(_, object)| Gvk::of(object));
+        if kinds.any(|gvk| reconciled(end, &gvk)) {
+            found.extend(places.put(end, objects));
+        }
+    }
+    found
 }
 
 /// Returns true if a version reconciles a kind, whatever the version of the API.

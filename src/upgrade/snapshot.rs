@@ -2,6 +2,7 @@
 //! Pure.
 
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use opdev_project::program::webhooks;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,6 +23,12 @@ impl Snapshot {
 
     pub(super) fn all(&self) -> Vec<Arc<Value>> {
         self.0.values().cloned().collect()
+    }
+
+    /// Returns true if an owner of the object is among them, so that it stays as long as that one.
+    pub(super) fn has_owner_of(&self, object: &Value) -> bool {
+        let owners = meta::owner_references(object);
+        owners.iter().any(|owner| self.0.values().any(|other| meta::uid(other) == Some(owner.uid.as_str())))
     }
 
     /// Those that an operator has made or could have made: not what the control plane makes by itself, nor
@@ -51,7 +58,9 @@ fn follows(key: &ObjectKey, object: &Value) -> bool {
         (key.kind.as_str(), key.name.as_str()),
         ("ConfigMap", "kube-root-ca.crt") | ("ServiceAccount", "default")
     );
-    of_cluster || of_namespace || of_helm(object) || of_workload(object)
+    // Objects that opdev puts in the place of the project's webhooks come and go with the program.
+    let of_opdev = meta::label(object, webhooks::LABEL).is_some();
+    of_cluster || of_namespace || of_opdev || of_helm(object) || of_workload(object)
 }
 
 /// Helm's records of releases, and hooks, which Helm makes again by design.
@@ -92,7 +101,10 @@ mod tests {
                 { "apiVersion": "v1", "kind": owner, "name": "x", "uid": "1", "controller": true }] } })
         };
         let secret = |name: &str, kind: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "a" }, "type": kind });
+        let webhooks = json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": { "name": "w", "labels": { webhooks::LABEL: "shop" } } });
         let objects = vec![
+            webhooks,
             pod("ReplicaSet"),
             pod("Memcached"),
             secret("a", "Opaque"),

@@ -2,15 +2,16 @@
 //! then. Each variant begins on a control plane of its own, so that none sees what another has done; several
 //! run at once.
 
+use super::applied::{self, Applied, tried, tried_anew};
 use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};
 use super::end::End;
 use super::finding::merged;
 use super::judge::{self, Defined, Elections, Observed, RightsSeen, Tried};
-use super::plane::{How, LOOK, Plane};
+use super::plane::{How, Plane};
 use super::report::{Report, Told};
 use super::running::{Rest, Running};
-use super::samples::{self, Sample};
+use super::samples::{Sample, Samples};
 use super::snapshot::Snapshot;
 use super::swap::Variant;
 use anyhow::{Context as _, Result, bail};
@@ -23,7 +24,7 @@ use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_project::program::election::Election;
 use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -61,15 +62,15 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     }
     let programs = input.from.has_program() || input.to.has_program();
     let folder = tempfile::tempdir().context("no folder for programs can be made")?;
-    let (old, notes) = samples::samples(&input.from)?;
-    if !old.iter().any(|sample| sample.reconciled) {
+    let old = Samples::read(&input.from)?;
+    if !old.all().any(|sample| sample.reconciled) {
         bail!(
             "{} has no sample of a kind that it reconciles, so that there are no objects to upgrade\n  to do: put samples into \
              config/samples, and commit them with the version",
             input.from.name
         );
     }
-    let (new, _) = samples::samples(&input.to)?;
+    let new = Samples::read(&input.to)?;
     let is_told = |variant: Variant| variant == Variant::Same || input.only.contains(&variant);
     // The calls of `plain` say what the old roles would refuse, so that nothing else runs for it.
     let judges_roles = is_told(Variant::RolesLeftOld);
@@ -102,7 +103,7 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         ended = all => ended,
         () = input.shutdown.cancelled() => bail!("broken off"),
     };
-    let mut report = Report::new(&input.from, &input.to, notes);
+    let mut report = Report::new(&input.from, &input.to, old.notes.clone());
     let mut found = Vec::new();
     let mut all = Vec::new();
     for (variant, ended) in ended {
@@ -110,9 +111,14 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         all.push((variant, ended.map_err(bug)??));
     }
     let baseline = all.iter().find(|(variant, _)| *variant == Variant::Same);
+    let of_old = baseline.map(|(_, seen)| seen.observed.after.clone()).unwrap_or_default();
     let lossy = baseline.map(|(_, seen)| seen.observed.lossy.clone()).unwrap_or_default();
     for (variant, mut seen) in all {
         seen.observed.forget_lossy(&lossy);
+        if variant != Variant::Same {
+            seen.observed.forget_new(&of_old);
+        }
+        report.building += seen.building;
         report.notes.extend(seen.notes.into_iter().filter(|_| variant == Variant::Same));
         if seen.objects > 0 {
             (report.samples, report.objects) = (seen.samples, seen.objects);
@@ -154,8 +160,8 @@ struct Rehearsal<'a> {
     trust: &'a Trust,
     /// The folder for programs; none where there are only charts and scripts.
     folder: Option<&'a Path>,
-    old: &'a [Sample],
-    new: &'a [Sample],
+    old: &'a Samples,
+    new: &'a Samples,
     limit: Duration,
 }
 
@@ -165,13 +171,8 @@ struct Seen {
     notes: Vec<String>,
     samples: usize,
     objects: usize,
-}
-
-/// A sample as it was applied.
-struct Applied<'a> {
-    sample: &'a Sample,
-    /// True if the API server knows all of its fields.
-    strict: bool,
+    /// How long builds took.
+    building: Duration,
 }
 
 /// What the old version has made.
@@ -184,6 +185,8 @@ struct Before<'a> {
     empty: BTreeSet<ObjectKey>,
     /// The rights that it used.
     rights: Rights,
+    /// How long its build took.
+    building: Duration,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -210,8 +213,9 @@ impl<'a> Rehearsal<'a> {
         let end = if variant == Variant::Same { self.from } else { self.to };
         let mut running = self.start(plane, end, &writes).await?;
         let mut rest = running.rest(plane, self.limit).await;
+        let mut building = before.building;
         if variant == Variant::Back {
-            running.stop().await;
+            building += running.stop().await;
             writes = Writes::default();
             defined = self.define(plane, self.from).await?;
             running = self.start(plane, self.from, &writes).await?;
@@ -227,15 +231,19 @@ impl<'a> Rehearsal<'a> {
         let tries = self.tries(plane, variant, &before.applied).await;
         let rights = if variant == Variant::Plain {
             let used = (std::mem::take(&mut before.rights), rights(plane, &writes));
-            let roles = |end: &End| RoleFiles::read(&end.project.root).roles();
+            let roles = |end: &End| match &end.project.manifests {
+                Some(manifests) => RoleFiles::below(&end.project.root, manifests).roles(),
+                None => RoleFiles::read(&end.project.root).roles(),
+            };
             RightsSeen::new(used, (roles(self.from), roles(self.to)))
         } else {
             RightsSeen::default()
         };
         let lossy = self.lossy(plane, variant, &defined).await;
         let left = self.left(plane, &running, &before).await?;
-        running.stop().await;
         let (old_again, old_anew, new) = tries;
+        let new = self.taken_by_new(plane, new).await?;
+        building += running.stop().await;
         let objects = before.snapshot.made(&before.empty);
         let observed = Observed {
             variant,
@@ -256,7 +264,7 @@ impl<'a> Rehearsal<'a> {
             before: objects,
         };
         let (samples, objects) = (before.applied.len(), observed.before.0.len());
-        Ok(Seen { observed, notes: before.notes, samples, objects })
+        Ok(Seen { observed, notes: before.notes, samples, objects, building })
     }
 
     fn elections(&self, variant: Variant) -> Elections {
@@ -299,32 +307,13 @@ impl<'a> Rehearsal<'a> {
         let writes = Writes::default();
         let running = self.start(plane, self.from, &writes).await?;
         self.runs(&running.rest(plane, self.limit).await)?;
-        let mut applied = Vec::new();
-        for sample in self.old {
-            match apply(plane, sample, How::default()).await {
-                Ok(()) => applied.push(Applied { sample, strict: true }),
-                Err(error) => {
-                    let lenient = apply(plane, sample, How { lenient: true, ..How::default() }).await;
-                    let why = one_line(&error.to_string());
-                    match lenient {
-                        Ok(()) => {
-                            notes.push(format!("{} is applied without unknown fields: {why}", sample.place));
-                            applied.push(Applied { sample, strict: false });
-                        }
-                        Err(_) => notes.push(format!(
-                            "{} is left out: {} refuses it: {why}",
-                            sample.place, self.from.name
-                        )),
-                    }
-                }
-            }
-        }
+        let applied = applied::living(plane, &self.from.name, self.old, &mut notes).await?;
         if !applied.iter().any(|applied| applied.sample.reconciled) {
             bail!("{} refuses all of its samples:\n  {}", self.from.name, notes.join("\n  "));
         }
         let rest = running.rest(plane, self.limit).await;
         self.runs(&rest)?;
-        running.stop().await;
+        let building = running.stop().await;
         if let Some(why) = &rest.restless {
             notes.push(format!("{} did not settle within {} s: {why}", self.from.name, self.limit.as_secs()));
         }
@@ -348,7 +337,7 @@ impl<'a> Rehearsal<'a> {
             );
         }
         let rights = rights(plane, &writes);
-        Ok(Before { snapshot, rest, applied, notes, empty, rights })
+        Ok(Before { snapshot, rest, applied, notes, empty, rights, building })
     }
 
     /// The definitions of a version, as they would be without being brought to the plane.
@@ -421,13 +410,31 @@ impl<'a> Rehearsal<'a> {
                 }
             }
             Variant::CrdLeftOld => {
-                for sample in self.new.iter().filter(|sample| sample.reconciled) {
+                for sample in self.new.own.iter().filter(|sample| sample.reconciled) {
                     new.extend(tried_anew(plane, sample, strict).await);
                 }
             }
             Variant::RolesLeftOld | Variant::Back | Variant::Same => {}
         }
         (again, anew, new)
+    }
+
+    /// Those that the new definitions take: some samples are wrong by themselves.
+    async fn taken_by_new(&self, plane: &Plane, refused: Vec<Tried>) -> Result<Vec<Tried>> {
+        if refused.is_empty() {
+            return Ok(refused);
+        }
+        self.define(plane, self.to).await?;
+        let strict = How { dry_run: true, ..How::default() };
+        let mut taken = Vec::new();
+        for one in refused {
+            let mut samples = self.new.own.iter();
+            let Some(sample) = samples.find(|sample| sample.place == one.place) else { continue };
+            if tried_anew(plane, sample, strict).await.is_none() {
+                taken.push(one);
+            }
+        }
+        Ok(taken)
     }
 
     /// Deletes all custom resources; what is left then, that was not there before the first one was made.
@@ -459,9 +466,11 @@ impl<'a> Rehearsal<'a> {
         let left = plane.snapshot().await?.made(&before.empty);
         Ok(left
             .0
-            .into_iter()
-            .filter(|(key, object)| !others.contains(key) && !stays(key, object))
-            .map(|(key, _)| key)
+            .iter()
+            .filter(|(key, object)| {
+                !others.contains(key) && !stays(key, object) && !left.has_owner_of(object)
+            })
+            .map(|(key, _)| key.clone())
             .collect())
     }
 }
@@ -517,63 +526,4 @@ async fn served(plane: &Plane, object: &Value) -> Option<Value> {
     let mut object = object.clone();
     meta::put(&mut object, &["apiVersion"], format!("{}/{}", gvk.group, version["name"].as_str()?));
     Some(object)
-}
-
-async fn apply(plane: &Plane, sample: &Sample, how: How) -> Result<(), ApiError> {
-    if !how.dry_run && meta::namespace(&sample.object).is_none_or(|own| own != "default") {
-        plane.namespace(meta::namespace(&sample.object).unwrap_or(&sample.namespace)).await?;
-    }
-    let deadline = Instant::now() + SERVED;
-    loop {
-        match plane.apply(&sample.object, &sample.namespace, how).await {
-            // A definition has just come.
-            Err(error) if error.is_not_found() && Instant::now() < deadline && !how.dry_run => {
-                tokio::time::sleep(LOOK).await;
-            }
-            done => return done.map(drop),
-        }
-    }
-}
-
-const NAMESPACE: &[&str] = &["metadata", "namespace"];
-
-/// How long a kind may take to be served once its definition is established.
-const SERVED: Duration = Duration::from_secs(2);
-
-async fn tried(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
-    let error = apply(plane, sample, how).await.err()?;
-    let refusal = match &error {
-        ApiError::Refused { message, .. } => message.clone(),
-        ApiError::NotServed(gvk) => format!("{} {} is not served", gvk.api_version(), gvk.kind),
-        other => other.to_string(),
-    };
-    let details = match &error {
-        ApiError::Refused { details: Some(details), .. } => json!({ "details": details, "message": refusal }),
-        _ => json!({ "message": refusal }),
-    };
-    let mut object = sample.object.clone();
-    if meta::namespace(&object).is_none() {
-        meta::put(&mut object, NAMESPACE, sample.namespace.as_str());
-    }
-    Some(Tried::refused(&sample.place, &object, &refusal, &details))
-}
-
-/// Tried under a name that is not there yet.
-async fn tried_anew(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
-    let mut fresh = sample.clone();
-    let name = meta::name(&sample.object).unwrap_or_default();
-    meta::put(&mut fresh.object, &["metadata", "name"], format!("{name}-new"));
-    // Its namespace may be one that comes with another object of the file.
-    if meta::namespace(&fresh.object).is_some_and(|own| own != sample.namespace)
-        && let Some(metadata) = fresh.object.get_mut("metadata").and_then(Value::as_object_mut)
-    {
-        metadata.remove("namespace");
-        fresh.namespace = "default".to_owned();
-    }
-    let mut tried = tried(plane, &fresh, how).await?;
-    tried.object = sample.object.clone();
-    if meta::namespace(&tried.object).is_none() {
-        meta::put(&mut tried.object, NAMESPACE, sample.namespace.as_str());
-    }
-    Some(tried)
 }

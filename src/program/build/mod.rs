@@ -216,7 +216,18 @@ impl Builder {
             words.push(format!("-ldflags={}", format!("{ldflags} -s -w").trim()));
         }
         words.push(package.to_owned());
+        self.offer_last(&next);
         self.run_go(&words).await
+    }
+
+    /// Lets the go command find what was built last where it writes: it links again only if something has
+    /// changed.
+    fn offer_last(&self, next: &Path) {
+        let last = self.binary("operator");
+        if std::fs::symlink_metadata(&last).is_ok_and(|about| about.is_file()) {
+            // One may be there already; and a link is made or the program is linked anew.
+            let _ = std::fs::hard_link(&last, next);
+        }
     }
 
     /// The project's own flags that a build for the debugger leaves out.

@@ -24,7 +24,7 @@ impl Election {
     pub fn of(project: &Project) -> Option<Election> {
         let programs = Programs::of(project);
         let plan = programs.plans().first();
-        let kustomized = Kustomized::read(&project.root);
+        let kustomized = Kustomized::of(&project.root, project.manifests.as_deref());
         let deployment = &manager(&kustomized, plan.and_then(|plan| plan.binary.as_deref()))?.object;
         let container = container(deployment)?;
         let arguments: Vec<&str> = texts(&container["command"]).chain(texts(&container["args"])).collect();

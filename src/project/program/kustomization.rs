@@ -3,9 +3,10 @@
 //! files with other kinds only are not read, and what cannot be built is left out, for a program runs without
 //! it.
 
+use crate::files::yaml_files_below;
 use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
 use opdev_object::yaml;
-use opdev_os::small_file::small_file;
+use opdev_os::small_file::{small_file, small_text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
@@ -21,6 +22,9 @@ const KINDS: [&str; 6] = [
     // Replacements take values from them.
     "ConfigMap",
 ];
+
+/// How many folders deep manifests are looked for that are no kustomization.
+const FOLDERS: usize = 3;
 
 /// The files of this machine, as far as somebody wrote them.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +76,36 @@ pub struct Kustomized {
 }
 
 impl Kustomized {
+    /// The objects that a project deploys: its manifests, where the user has named them.
+    pub fn of(root: &Path, manifests: Option<&Path>) -> Kustomized {
+        match manifests {
+            Some(path) => Kustomized::named(&root.join(path)),
+            None => Kustomized::read(root),
+        }
+    }
+
+    /// The objects of a kustomization, of a file, or of all files of a folder.
+    fn named(path: &Path) -> Kustomized {
+        if path.is_dir()
+            && let Ok(built) = build_what_can_be(&ProjectFiles, path, &KINDS)
+        {
+            return Kustomized { parts: built.parts, namespace: built.namespace, prefix: built.name_prefix };
+        }
+        let of_file = |file: PathBuf| {
+            let text = small_text(&file).unwrap_or_default();
+            let part = |object: Value| BuiltObject {
+                first_name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+                object,
+                file: file.canonicalize().unwrap_or_else(|_| file.clone()),
+                ..BuiltObject::default()
+            };
+            documents(&text).map(part).collect::<Vec<_>>()
+        };
+        let parts = yaml_files_below(path, FOLDERS).into_iter().flat_map(of_file);
+        let parts = parts.filter(|part| KINDS.iter().any(|kind| part.object["kind"] == *kind));
+        Kustomized { parts: parts.collect(), ..Kustomized::default() }
+    }
+
     /// Builds `config/default`, else `config/manager`; nothing where neither is a kustomization.
     pub fn read(root: &Path) -> Kustomized {
         let starts = ["config/default", "config/manager"].map(|start| root.join(start));

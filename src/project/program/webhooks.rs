@@ -3,11 +3,11 @@
 //! program: by URL, or, where the program makes its certificate itself, by its Service. Reads files; writes
 //! nothing.
 
-use super::kustomization::{Kustomized, documents};
+use super::kustomization::{Kustomized, documents, items, texts};
 use super::manager_manifest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use opdev_object::meta;
+use opdev_object::{meta, yaml};
 use opdev_os::read;
 use opdev_os::small_file::small_text;
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ pub struct Webhooks {
     prefix: Option<String>,
     /// Where the program makes its certificate itself.
     pub own: Option<OwnCertificate>,
+    /// True if they are among what the project deploys, or nobody knows what that is.
+    deployed: bool,
 }
 
 /// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted,
@@ -84,9 +86,9 @@ impl Webhooks {
                 && object["spec"]["conversion"]["strategy"] == "Webhook"
         };
         let name = |object: Value| object["metadata"]["name"].as_str().map(str::to_owned);
-        let mut conversion: Vec<String> = ["config/crd/patches", "config/crd/bases"]
-            .iter()
-            .flat_map(|folder| objects(&root.join(folder)))
+        let mut conversion: Vec<String> = crd_patches(root)
+            .into_iter()
+            .chain(objects(&root.join("config/crd/bases")))
             .filter(converts)
             .filter_map(name)
             .collect();
@@ -97,12 +99,13 @@ impl Webhooks {
         let own = OwnCertificate::find(kustomized).filter(|_| !admission.is_empty());
         // What a kustomization gives is named already.
         let is_named = !admission.is_empty();
+        let deployed = is_named || kustomized.parts.is_empty() || !conversion.is_empty();
         let prefix = Some(&kustomized.prefix).filter(|prefix| !prefix.is_empty());
         let prefix = prefix.map(|prefix| if is_named { String::new() } else { prefix.clone() });
         if admission.is_empty() {
             admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
-        Webhooks { admission, conversion, prefix, own }
+        Webhooks { admission, conversion, prefix, own, deployed }
     }
 
     /// Asks if the project's files have admission configurations.
@@ -113,6 +116,12 @@ impl Webhooks {
     /// These webhooks with admission configurations that markers ask for.
     pub fn with_admission(self, admission: Vec<Value>) -> Webhooks {
         Webhooks { admission, ..self }
+    }
+
+    /// Returns true if the project deploys them: their files may lie beside a kustomization that leaves
+    /// them out.
+    pub fn are_deployed(&self) -> bool {
+        self.deployed && !self.is_empty()
     }
 
     /// Returns true if there is none.
@@ -200,6 +209,30 @@ fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority:
     made
 }
 
+/// The patches of CRDs. Of a kustomization those that it names: scaffolds leave others beside them.
+fn crd_patches(root: &Path) -> Vec<Value> {
+    let folder = root.join("config/crd");
+    let mut files = ["kustomization.yaml", "kustomization.yml", "Kustomization"].iter();
+    let Some(text) = files.find_map(|name| small_text(&folder.join(name))) else {
+        return objects(&folder.join("patches"));
+    };
+    let kustomization: Value = yaml::from_str(&text).unwrap_or_default();
+    let (mut paths, mut found) = (Vec::new(), Vec::new());
+    for patch in items(&kustomization["patches"]) {
+        paths.extend(patch["path"].as_str());
+        found.extend(patch["patch"].as_str().into_iter().flat_map(documents));
+    }
+    for patch in texts(&kustomization["patchesStrategicMerge"]) {
+        match patch.contains('\n') {
+            true => found.extend(documents(patch)),
+            false => paths.push(patch),
+        }
+    }
+    let texts = paths.iter().filter_map(|path| small_text(&folder.join(path)));
+    found.extend(texts.flat_map(|text| documents(&text).collect::<Vec<_>>()));
+    found
+}
+
 fn objects(folder: &Path) -> Vec<Value> {
     let mut files = read::paths(folder);
     files.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
@@ -231,6 +264,14 @@ mod tests {
              - name: m.kb.io\n  clientConfig: { service: { name: webhook-service, namespace: system, path: /mutate } }\n\
              - name: far.kb.io\n  clientConfig: { url: https://example.com }\n",
         );
+        assert!(read(folder.path()).are_deployed());
+        write("config/default/kustomization.yaml", "resources: [manager.yaml]\n");
+        write(
+            "config/default/manager.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: manager }\n",
+        );
+        assert!(!read(folder.path()).are_deployed() && read(folder.path()).has_admission());
+        std::fs::remove_dir_all(folder.path().join("config/default")).unwrap();
         write(
             "config/crd/patches/webhook_in_a.yaml",
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: { name: as.b.c }\n\
@@ -238,6 +279,19 @@ mod tests {
         );
         let found = read(folder.path());
         assert_eq!(found.conversion, ["as.b.c"]);
+        // A scaffold leaves patches beside its kustomization, which do not count.
+        write(
+            "config/crd/kustomization.yaml",
+            "resources: []\npatchesStrategicMerge:\n#- patches/webhook_in_a.yaml\n",
+        );
+        assert!(read(folder.path()).conversion.is_empty());
+        for patches in [
+            "patchesStrategicMerge: [patches/webhook_in_a.yaml]",
+            "patches: [{path: patches/webhook_in_a.yaml}]",
+        ] {
+            write("config/crd/kustomization.yaml", patches);
+            assert_eq!(read(folder.path()).conversion, ["as.b.c"], "{patches}");
+        }
         let made = found.configurations("demo", 9443, "PEM");
         assert_eq!(
             made[0]["metadata"],

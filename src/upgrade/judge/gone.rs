@@ -28,6 +28,12 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     }
     found.extend(observed.left.iter().map(|key| {
         let object = named(key);
+        if observed.is_custom(key) {
+            let title = format!("{object} is deleted and does not go");
+            return Finding::new(Level::Warning, Class::LeftBehind, object, title)
+                .line("nobody takes its finalizer off, and what it owns stays with it")
+                .fix("take off the finalizers that the version before has set");
+        }
         let title = format!("{object} is left once all custom resources are deleted");
         Finding::new(Level::Warning, Class::LeftBehind, object, title)
             .fix("give it an owner, or delete it in the finalizer")

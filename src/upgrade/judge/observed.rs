@@ -77,6 +77,12 @@ impl Observed {
         }
     }
 
+    /// Takes out new objects that the old version makes, too, once it has time.
+    pub(crate) fn forget_new(&mut self, of_old: &Snapshot) {
+        let before = &self.before.0;
+        self.after.0.retain(|key, _| before.contains_key(key) || of_old.get(key).is_none());
+    }
+
     /// Returns true if a kind is one of the project's.
     pub(super) fn is_custom(&self, key: &ObjectKey) -> bool {
         let of = |defined: &Defined| {

@@ -18,7 +18,11 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
         |message: &str| refused.iter().any(|one| one.lines.iter().any(|line| shares(line, message)));
     for (key, reconcile) in &observed.rest.failing {
         let why = failure(reconcile);
-        if observed.rest_before.failing.contains_key(key) || blocked.contains(key) || is_told(&why) {
+        if observed.rest_before.failing.contains_key(key)
+            || blocked.contains(key)
+            || is_told(&why)
+            || is_of_application(reconcile, &why)
+        {
             continue;
         }
         found.push(fails(observed, key, reconcile, &why));
@@ -74,6 +78,30 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
 fn failure(reconcile: &Reconcile) -> String {
     let chain = reconcile.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
     words::one_line(&chain)
+}
+
+/// Words of errors about a connection to something else than the API server: pods are simulated, and the
+/// application that should run in them does not answer.
+const OF_CONNECTIONS: [&str; 7] = [
+    "HTTP/1.1 400 Bad Request",
+    "connection refused",
+    "connection reset",
+    "i/o timeout",
+    "no such host",
+    "no route to host",
+    "server misbehaving",
+];
+
+/// Returns true if a program's reconcile failed because an application that it manages does not answer, not
+/// because of a call to the API server.
+fn is_of_application(reconcile: &Reconcile, why: &str) -> bool {
+    let refused =
+        reconcile.calls.iter().any(|call| call.status >= 400 && !matches!(call.status, 404 | 409 | 501));
+    reconcile.process.is_some() && !refused && is_of_connection(why)
+}
+
+fn is_of_connection(why: &str) -> bool {
+    OF_CONNECTIONS.iter().any(|words| why.contains(words))
 }
 
 /// Returns true if a reconcile failed of a refusal that is told.
@@ -132,4 +160,16 @@ fn list(object: &Value) -> Vec<(&str, &Value)> {
 
 fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_that_does_not_answer_is_told_from_an_error_of_the_operator() {
+        assert!(is_of_connection("redis: can't parse map reply: \"HTTP/1.1 400 Bad Request\""));
+        assert!(is_of_connection("dial tcp: lookup grafana-service: no such host"));
+        assert!(!is_of_connection("spec.size has to be set"));
+    }
 }

@@ -233,3 +233,25 @@ fn an_apply_that_a_patch_made_up_for_is_no_finding() {
     assert_eq!(told(vec![refusal(apply), patched(opdev_client::STRATEGIC)]), 0);
     assert_eq!(told(vec![refusal(apply), patched(apply)]), 1, "what was there before, once more");
 }
+
+#[test]
+fn what_the_old_version_makes_with_more_time_is_no_news_of_the_new_one() {
+    let made = |name: &str| object("Service", name, name, &json!({}));
+    let mut back = observed(vec![made("a")], vec![made("a"), made("late"), made("new")]);
+    back.variant = Variant::Back;
+    back.forget_new(&Snapshot::of(vec![made("a"), made("late")]));
+    let told: Vec<String> = findings(&back).into_iter().map(|one| one.object).collect();
+    assert_eq!(told, ["Service a/new"]);
+}
+
+#[test]
+fn what_an_object_that_does_not_go_owns_is_told_with_it() {
+    let owned = json!({ "metadata": { "name": "child", "namespace": "a", "uid": "2", "ownerReferences": [
+        { "apiVersion": "v1", "kind": "Field", "name": "field", "uid": "1" }] } });
+    let left = Snapshot::of(vec![
+        object("Field", "field", "1", &json!({})),
+        object("Service", "child", "2", &owned),
+    ]);
+    let of = |name: &str| left.0.iter().find(|(key, _)| key.name == name).unwrap().1;
+    assert!(left.has_owner_of(of("child")) && !left.has_owner_of(of("field")));
+}

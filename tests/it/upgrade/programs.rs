@@ -181,6 +181,45 @@ fn rights_that_the_new_program_uses_are_held_against_both_roles() {
     assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
 }
 
+#[test]
+fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere() {
+    let Some(project) = program() else { return };
+    // The scaffold's sample is refused; the example of the documentation is not.
+    let field =
+        |spec: &str| format!("apiVersion: x.io/v1\nkind: Field\nmetadata: {{name: field}}\nspec: {spec}\n");
+    let deployment = |image: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: manager, namespace: system}}\nspec:\n  selector: {{matchLabels: \
+             {{app: a}}}}\n  template:\n    metadata: {{labels: {{app: a}}}}\n    spec:\n      containers:\n      - {{name: manager, \
+             image: a, env: [{{name: WEB_IMAGE, value: {image}}}]}}\n"
+        )
+    };
+    project.edit("operator.py", "IMAGE = \"web:1\"", "IMAGE = os.environ.get(\"WEB_IMAGE\", \"none\")");
+    project.write(&[
+        ("config/samples/field.yaml", &field("{size: a lot}")),
+        ("docs/examples/small/field.yaml", &field("{size: 5}")),
+        // Two of one name in one namespace.
+        ("docs/examples/small/one.yaml", &field("{size: 1}").replace("{name:", "{namespace: a, name:")),
+        ("docs/examples/small/two.yaml", &field("{size: 2}").replace("{name:", "{namespace: a, name:")),
+        ("deploy/operator.yaml", &format!("{}---\n{}", deployment("web:1"), role("nodes"))),
+    ]);
+    project.release("v1.1.0");
+    project.write(&[("deploy/operator.yaml", &format!("{}---\n{}", deployment("web:2"), role("nodes")))]);
+    let (report, code) = project.report(&["--trust", "--only", "plain", "--manifests", "deploy"]);
+    assert_eq!(
+        findings(&report),
+        [
+            "warning pods-roll Deployment sample-2/field [.spec.template.spec.containers[name=web].image] plain"
+        ],
+        "{report:#}"
+    );
+    assert_eq!(code, 0);
+    assert!(report["notes"][0].as_str().unwrap().contains("config/samples/field.yaml"), "{report:#}");
+    let output = project.run(&["--trust", "--manifests", "elsewhere"]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("v1.1.0 has no elsewhere"), "{}", told(&output));
+}
+
 fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     match stat {

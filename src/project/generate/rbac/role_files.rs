@@ -7,11 +7,14 @@ use opdev_event::Diagnostic;
 use opdev_event::{Place, Severity};
 use opdev_object::{meta, yaml};
 use opdev_os::read;
+use opdev_project::files::yaml_files_below;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Where a project's role files are.
 pub const FOLDER: &str = "config/rbac";
+/// How many folders deep roles are looked for that lie elsewhere.
+const FOLDERS: usize = 3;
 /// Where the scaffolds of Operator SDK and kubebuilder put the operator.
 const NAMESPACE: &str = "system";
 const ACCOUNT: &str = "controller-manager";
@@ -80,6 +83,19 @@ impl RoleFiles {
         }
         if !files.found.iter().any(|found| is_role(&found.object)) {
             files.generate(root);
+        }
+        files
+    }
+
+    /// Reads a file, or all files of a folder and the folders in it.
+    pub fn below(root: &Path, path: &Path) -> RoleFiles {
+        let mut files = RoleFiles::default();
+        for path in yaml_files_below(&root.join(path), FOLDERS) {
+            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            match read::text(&path) {
+                Ok(text) => files.take(&file, &text),
+                Err(error) => files.problem(&file, 0, format!("cannot be read: {error}")),
+            }
         }
         files
     }
