@@ -19,13 +19,15 @@ use opdev_upgrade::{Git, Variant};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// The shell's script sets it to the name of the shell. It is opdev's own: a variable `COMPLETE` may mean
 /// something else.
 const VARIABLE: &str = "OPDEV_COMPLETE";
 
-/// How many samples are read. A shell waits for the answer.
+/// How many samples are read, and for how long: a shell waits for the answer.
 const MOST_SAMPLES: usize = 500;
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Print what makes a shell complete opdev's commands, flags and values
 ///
@@ -142,7 +144,11 @@ fn project() -> Option<Project> {
 fn kinds_and_objects() -> (BTreeSet<String>, BTreeSet<String>) {
     let mut found = (BTreeSet::new(), BTreeSet::new());
     let files: Vec<PathBuf> = project().as_ref().map(files::samples).unwrap_or_default();
+    let begun = Instant::now();
     for file in files.iter().take(MOST_SAMPLES) {
+        if begun.elapsed() > PATIENCE {
+            break;
+        }
         let text = opdev_os::small_file::small_text(file).unwrap_or_default();
         for document in yaml::documents(&text).unwrap_or_default() {
             let text = |node: Option<&yaml::Node>| node.and_then(yaml::Node::as_str).map(str::to_owned);
@@ -160,7 +166,16 @@ fn kinds_and_objects() -> (BTreeSet<String>, BTreeSet<String>) {
             found.0.insert(kind);
         }
     }
+    found.0.retain(|kind| is_harmless(kind));
+    found.1.retain(|object| is_harmless(object));
     found
+}
+
+/// Returns true for a word that no shell reads as anything but itself: a script of bash or PowerShell puts it
+/// into the command line as it is, and a stranger's sample or tag may be called `$(reboot)`.
+fn is_harmless(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '+' | '-' | '@');
+    !word.starts_with('-') && word.chars().all(is_plain)
 }
 
 /// Returns true for a group that Kubernetes itself does not have: it has those without a dot, and those of
@@ -173,5 +188,6 @@ fn is_custom(version: &str) -> bool {
 /// The tags of the project's repository, the newest first.
 fn tags() -> Vec<String> {
     let root = project().map(|project| project.root).or_else(|| std::env::current_dir().ok());
-    root.and_then(|root| Git::of(&root).ok()?.tags().ok()).unwrap_or_default()
+    let tags = root.and_then(|root| Git::of(&root).ok()?.tags().ok()).unwrap_or_default();
+    tags.into_iter().filter(|tag| is_harmless(tag)).collect()
 }

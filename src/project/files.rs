@@ -19,7 +19,7 @@ use opdev_sources::{Allow, Sources};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Larger files than this are no reconciler's.
@@ -244,9 +244,12 @@ fn settings(project: &Project) -> Option<(String, String)> {
     Some((path.display().to_string(), text))
 }
 
-/// The files of the project's samples.
+/// The files of the project's samples, as far as they lie in the project.
 pub fn samples(project: &Project) -> Vec<PathBuf> {
-    let paths = project.samples.iter().map(|path| project.root.join(path));
+    let inside = |path: &&PathBuf| {
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
+    let paths = project.samples.iter().filter(inside).map(|path| project.root.join(path));
     paths.flat_map(|path| yaml_files_below(&path, SAMPLE_FOLDERS)).collect()
 }
 

@@ -31,7 +31,7 @@ use opdev_panes::terminal::background::{Background, Taken};
 use opdev_panes::terminal::clipboard;
 use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
 use opdev_panes::terminal::screen::{self, TerminalScreen};
-use opdev_panes::terminal::watch::{Writes, gone};
+use opdev_panes::terminal::watch::gone;
 use opdev_panes::theme::Theme;
 use opdev_state::State;
 use ratatui::backend;
@@ -129,7 +129,6 @@ struct Loop {
     /// The links that are on the screen.
     links: Vec<Link>,
     guard: Guard,
-    writes: Writes,
     dirty: bool,
     /// How far the next frame is from the one before: further where frames take long, unless a key waits for
     /// one.
@@ -175,7 +174,6 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         screen: ManuallyDrop::new(screen),
         links: Vec::new(),
         guard,
-        writes: Writes::watch(),
         dirty: true,
         gap: GAP,
         sleepy: false,
@@ -323,13 +321,6 @@ impl Loop {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
-        self.writes.begin();
-        let drawn = self.draw_frame();
-        self.writes.end();
-        drawn
-    }
-
-    fn draw_frame(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
@@ -506,6 +497,11 @@ impl Loop {
                         return Ok(None);
                     }
                     _ = signals.hangup.recv() => {
+                        editor.terminate().await;
+                        self.ask_to_quit();
+                        return Ok(None);
+                    }
+                    () = signals.gone.notified() => {
                         editor.terminate().await;
                         self.ask_to_quit();
                         return Ok(None);

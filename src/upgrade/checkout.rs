@@ -232,6 +232,8 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(name);
     }
+    // A partial clone would fetch what is missing, by a program that its configuration names.
+    command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
     command
 }
 
@@ -254,8 +256,6 @@ fn command_on_files(folder: &Path, args: &[&str]) -> Command {
         count += 1;
     }
     command.env("GIT_CONFIG_COUNT", count.to_string());
-    // A partial clone would fetch what is missing, by a program that its configuration names.
-    command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
     command
 }
 
@@ -354,6 +354,39 @@ mod tests {
         let project = repository.check_out(&revision, &cache).unwrap();
         assert_eq!(fs::read_to_string(project.join("a.yaml")).unwrap(), "old");
         assert!(!ran.exists(), "a filter of the repository has run");
+    }
+
+    #[test]
+    fn a_partial_clone_fetches_nothing_by_a_program_of_its_own_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        git(&root, &["init", "-q"]);
+        git(&root, &["commit", "-q", "--allow-empty", "-m", "one"]);
+        git(&root, &["tag", "v1"]);
+        let said = |args: &[&str]| {
+            let done = Command::new("git").args(args).current_dir(&root).output().unwrap();
+            String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        };
+        // A tag whose commit is not there.
+        let missing = said(&["rev-parse", "v1"]);
+        git(&root, &["commit", "-q", "--allow-empty", "--amend", "-m", "two"]);
+        fs::remove_file(root.join(".git/objects").join(&missing[..2]).join(&missing[2..])).unwrap();
+        let ran = root.join("ran");
+        for (name, value) in [
+            ("core.repositoryformatversion", "1"),
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.url", "."),
+            ("remote.origin.uploadpack", &format!("touch {}; false", ran.display())),
+        ] {
+            git(&root, &["config", name, value]);
+        }
+        said(&["tag", "--merged", "HEAD"]);
+        assert!(ran.exists(), "git alone runs it, else this test says nothing");
+        fs::remove_file(&ran).unwrap();
+        let repository = Git::of(&root).unwrap();
+        let _ = (repository.tags(), repository.newest_tag(), repository.revision("v1"));
+        assert!(!ran.exists(), "a program of the repository has run");
     }
 
     #[test]

@@ -153,6 +153,10 @@ fn bash_completes_values() {
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "one"]);
     git(&["tag", "v1.2.3"]);
+    // A stranger's names would be commands once enter is pressed.
+    git(&["tag", "v$(reboot)"]);
+    let sample = "apiVersion: a.example.com/v1\nkind: Hello\nmetadata: {name: \"$(reboot)\"}\n";
+    fs::write(project.join("samples/stranger.yaml"), sample).unwrap();
     let script = r#"
         source <(opdev completions bash)
         for line in "$@"; do

@@ -123,7 +123,10 @@ fn reconcile_row(
             came_to = found.within(RESULT);
         }
     }
-    let times = state.findings.storm_of(reconcile).map_or(row.times, |found| storm_times(found, row.times));
+    // A filter shows a part of the storm.
+    let whole = view.filter(Pane::Reconciles).is_empty();
+    let storm = state.findings.storm_of(reconcile).filter(|_| whole);
+    let times = storm.map_or(row.times, |found| storm_times(found, row.times));
     let [time, object, why, result, wrote, took] = columns.row(&Cells {
         time: clock(reconcile.at, &view.look.zone),
         object: columns.called(&reconcile.object),

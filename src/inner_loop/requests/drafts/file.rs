@@ -132,7 +132,10 @@ impl DraftFile {
         let folder = PrivateFolder::state(&state_path(&self.project))?.folder("drafts")?;
         let old = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // An editor finds what it left by the name of the file.
-        let renamed = |left: &OsString, name: &str| left.to_string_lossy().replace(&old, name);
+        let renamed = |left: &OsString, name: &str| {
+            let left = left.to_string_lossy();
+            if left.contains(&old) { left.replace(&old, name) } else { format!("{name}-{left}") }
+        };
         let mut all = Vec::new();
         for left in beside {
             all.push((left, read::bytes_up_to(self.folder.join(left), LARGEST)?));
@@ -141,7 +144,8 @@ impl DraftFile {
             let others =
                 all.iter().all(|(left, bytes)| may_take(&folder.path().join(renamed(left, name)), bytes));
             may_take(&folder.path().join(name), body) && others
-        });
+        })
+        .context("there are too many drafts of that name")?;
         folder.write(&name, body)?;
         for (left, bytes) in &all {
             folder.write(&renamed(left, &name), bytes)?;
@@ -195,11 +199,11 @@ fn may_take(path: &Path, bytes: &[u8]) -> bool {
     }
 }
 
-/// The first name that is free.
-fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+/// The first name that is free; none where there are a hundred already.
+fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> Option<String> {
     let stem = name.strip_suffix(".yaml").unwrap_or(name);
     let names = std::iter::once(name.to_owned()).chain((2..100).map(|n| format!("{stem}-{n}.yaml")));
-    names.into_iter().find(|name| is_free(name)).unwrap_or_else(|| name.to_owned())
+    names.into_iter().find(|name| is_free(name))
 }
 
 fn is_secret(text: &str) -> bool {

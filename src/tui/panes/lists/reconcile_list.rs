@@ -89,8 +89,10 @@ impl ReconcileList {
     /// How many rows are newer than the selected one, where that one is held.
     pub fn newer(&self) -> usize {
         let held = self.selection.key.is_some();
-        let newer = self.rows.iter().take(self.selection.index).filter(|row| row.line.is_none());
-        if held { newer.count() } else { 0 }
+        let newer = self.rows.iter().take(self.selection.index).filter(|row| row.line.is_none()).count();
+        // A line stands below its own reconcile.
+        let own = usize::from(self.rows.get(self.selection.index).is_some_and(|row| row.line.is_some()));
+        if held { newer.saturating_sub(own) } else { 0 }
     }
 
     /// Opens a reconcile in place.
