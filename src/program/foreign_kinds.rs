@@ -5,7 +5,7 @@
 use super::notices::tell;
 use http::Method;
 use kube::Client;
-use opdev_client::{OWN_MANAGER, send};
+use opdev_client::{ApiError, OWN_MANAGER, send};
 use opdev_event::Level;
 use opdev_event::sink::EventSink;
 use opdev_findings::facts::missing_kinds::MissingKind;
@@ -77,9 +77,13 @@ async fn apply_all(client: &Client, crds: &[Value]) -> anyhow::Result<Vec<String
     for crd in crds {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let list = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let uri = format!("{list}/{name}?fieldManager={OWN_MANAGER}&force=true");
-        send(client, Method::PATCH, &uri, "application/apply-patch+yaml", Some(crd)).await?;
-        names.push(name);
+        let uri = format!("{list}?fieldManager={OWN_MANAGER}");
+        match send(client, Method::POST, &uri, "application/json", Some(crd)).await {
+            Ok(_) => names.push(name),
+            // One that is there may be newer, and objects may have its fields.
+            Err(error) if ApiError::of(&error).is_some_and(ApiError::already_exists) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(names)
 }

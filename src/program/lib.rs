@@ -24,8 +24,8 @@ pub mod tracing;
 mod vet;
 pub(crate) mod webhooks;
 
-pub use build::WRITTEN as WRITTEN_BY_BUILDS;
 pub use build::traced_build;
+pub use build::{BUILT, WRITTEN as WRITTEN_BY_BUILDS};
 
 pub use supervise::{
     Ask, Awaited, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor,

@@ -230,6 +230,11 @@ async fn begin(
     for planted in crate::WRITTEN_BY_BUILDS {
         binaries.remove(planted)?;
     }
+    if folder.path().starts_with(&root) {
+        // The go command takes a binary for built by what it says of itself: one that came with the project
+        // is not offered to it.
+        binaries.remove(crate::BUILT)?;
+    }
     let (missing, kinds) = mpsc::channel(16);
     let foreign_cluster = crate::foreign_kinds::Cluster {
         client: place.connection.client.clone(),

@@ -70,7 +70,10 @@ pub(super) async fn living<'a>(
 async fn is_taken(plane: &Plane, file: &[Sample]) -> Result<bool> {
     for sample in file.iter().filter(|sample| sample.reconciled) {
         let own = meta::namespace(&sample.object).unwrap_or(&sample.namespace);
-        plane.namespace(own).await?;
+        // A placeholder is no name.
+        if plane.namespace(own).await.is_err() {
+            return Ok(false);
+        }
         if apply(plane, sample, How { dry_run: true, ..How::default() }).await.is_err() {
             return Ok(false);
         }

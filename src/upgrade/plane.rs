@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// The manager that applies: the name that kubectl gives itself.
 const MANAGER: &str = "kubectl";
+/// The manager of types and webhooks: a host that they name is asked about, as it is not the user's own wish.
+const OF_FILES: &str = "opdev";
 const APPLY: &str = "application/apply-patch+yaml";
 const JSON: &str = "application/json";
 /// How long a definition may take until it is served.
@@ -54,8 +56,10 @@ enum Host {
 }
 
 impl Plane {
-    pub(super) async fn start() -> Result<Plane> {
-        let plane = ControlPlane::start_with(Config::default()).await;
+    pub(super) async fn start(trust: &Trust) -> Result<Plane> {
+        let mut config = Config::default();
+        config.webhooks.reach = Some(trust.reach());
+        let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         plane.controllers_at_rest().await;
         let client = plane.client();
@@ -112,7 +116,13 @@ impl Plane {
         }
         let dry_run = if how.dry_run { "&dryRun=All" } else { "" };
         let validation = if how.lenient { "Ignore" } else { "Strict" };
-        let uri = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation={validation}{dry_run}");
+        let group = Gvk::of(&object).map(|gvk| gvk.group).unwrap_or_default();
+        let manager = if group.ends_with("registration.k8s.io") || group == "apiextensions.k8s.io" {
+            OF_FILES
+        } else {
+            MANAGER
+        };
+        let uri = format!("{path}?fieldManager={manager}&force=true&fieldValidation={validation}{dry_run}");
         self.send(Method::PATCH, &uri, APPLY, Some(&object)).await
     }
 

@@ -137,15 +137,30 @@ fn examples(end: &End, places: &mut Places) -> Vec<Vec<Sample>> {
         folders.flat_map(|folder| yaml_files_below(&folder, FOLDERS)).take(MOST_FILES).collect();
     files.sort_by_key(|file| (file.components().count(), file.clone()));
     let mut found = Vec::new();
+    let real = root.canonicalize().unwrap_or_else(|_| root.clone());
     for file in files {
         let name = end.project.relative(&file);
+        // A link may lead out of the project.
+        if !file.canonicalize().is_ok_and(|file| file.starts_with(&real)) {
+            continue;
+        }
         let Some(objects) = small_text(&file).and_then(|text| objects(&text, &name).ok()) else { continue };
         let mut kinds = objects.iter().filter_map(|(_, object)| Gvk::of(object));
+        let groups = objects.iter().filter_map(|(_, object)| Gvk::of(object)).map(|gvk| gvk.group);
+        if groups.into_iter().any(|group| is_of_the_server(&group)) {
+            continue;
+        }
         if kinds.any(|gvk| reconciled(end, &gvk)) {
             found.extend(places.put(end, objects));
         }
     }
     found
+}
+
+/// Returns true for objects by which the API server itself changes: types, webhooks and other servers. Those
+/// of a version come from its own manifests.
+fn is_of_the_server(group: &str) -> bool {
+    ["apiextensions.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io"].contains(&group)
 }
 
 /// Returns true if a version reconciles a kind, whatever the version of the API.

@@ -193,7 +193,7 @@ impl<'a> Rehearsal<'a> {
     async fn run(&self, variant: Variant) -> Result<Seen> {
         let plane = match self.folder {
             Some(folder) => Plane::for_programs(&folder.join(variant.name()), self.trust).await?,
-            None => Plane::start().await?,
+            None => Plane::start(self.trust).await?,
         };
         let seen = self.on(&plane, variant).await;
         plane.stop().await;

@@ -37,22 +37,25 @@ impl Caches {
         }
         let read = evidence.reads.iter().filter(|read| !read.missing).flat_map(|read| &read.objects);
         for key in read.filter(|key| key.kind != evidence.object.gvk.kind) {
-            let Some(cache) = self.0.get_mut(&kind(key)).filter(|cache| cache.objects > 0) else {
-                continue;
-            };
-            let reader = || (evidence.controller.clone(), evidence.object.clone(), evidence.reconcile);
-            cache.reader.get_or_insert_with(reader);
-            cache.news = true;
+            // Reads while there were few count, too, once there are many.
+            let cache = self.0.entry(kind(key)).or_default();
+            if cache.objects > 0 {
+                let reader = || (evidence.controller.clone(), evidence.object.clone(), evidence.reconcile);
+                cache.reader.get_or_insert_with(reader);
+                cache.news = true;
+            }
             if cache.used.len() < MOST {
                 cache.used.insert(key.clone());
             }
         }
         for cause in &evidence.causes {
             if let CauseKind::Watch { object, .. } = &cause.kind
-                && let Some(cache) = self.0.get_mut(&kind(&object.key()))
-                && cache.used.len() < MOST
+                && object.gvk.kind != evidence.object.gvk.kind
             {
-                cache.used.insert(object.key());
+                let cache = self.0.entry(kind(&object.key())).or_default();
+                if cache.used.len() < MOST {
+                    cache.used.insert(object.key());
+                }
             }
         }
     }

@@ -16,6 +16,8 @@ const APART: usize = 5;
 pub(crate) struct Growth {
     pub(crate) row: u32,
     pub(crate) since: Timestamp,
+    /// The end of the newest one.
+    pub(crate) last: Timestamp,
     /// The number at the first end.
     pub(crate) first: u32,
     /// The object of the first one.
@@ -42,6 +44,7 @@ impl Growth {
             self.object = evidence.object.clone();
         }
         self.row += 1;
+        self.last = evidence.ended;
         self.rises = self.recent.iter().all(|old| evidence.goroutines > *old);
         self.recent.push_back(evidence.goroutines);
         while self.recent.len() > APART {

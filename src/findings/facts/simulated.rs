@@ -20,6 +20,6 @@ impl Table {
             .iter()
             .any(|refusal| !refusal.message.is_empty() && error.contains(&refusal.message));
         let told = answered || error.ends_with("\" not found");
-        has(&REFUSED) || self.embedded && !told && (evidence.pods || has(&ADDRESSES))
+        self.embedded && (has(&REFUSED) || !told && (evidence.pods || has(&ADDRESSES)))
     }
 }

@@ -23,6 +23,8 @@ const MOST: u64 = 4 << 20;
 /// Files below `.opdev/bin` that are written by path. Whoever lets builds run removes what lies there, such
 /// as a link that came with the project.
 pub const WRITTEN: [&str; 4] = [OVERLAY, VET_OVERLAY, NEXT, LAST];
+/// The binary that runs, below `.opdev/bin`; the next build may take it as it is.
+pub const BUILT: &str = "operator";
 /// Files that take part in a build in the place of others.
 const OVERLAY: &str = "overlay.json";
 /// Files that take part in `go vet` in the place of others.
@@ -223,7 +225,7 @@ impl Builder {
     /// Lets the go command find what was built last where it writes: it links again only if something has
     /// changed.
     fn offer_last(&self, next: &Path) {
-        let last = self.binary("operator");
+        let last = self.binary(BUILT);
         if std::fs::symlink_metadata(&last).is_ok_and(|about| about.is_file()) {
             // One may be there already; and a link is made or the program is linked anew.
             let _ = std::fs::hard_link(&last, next);

@@ -11,7 +11,7 @@ use opdev_object::{meta, yaml};
 use opdev_os::read;
 use opdev_os::small_file::small_text;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The label of a configuration that opdev made over; its value is the project's name.
 pub const LABEL: &str = "opdev.dev/process";
@@ -228,7 +228,10 @@ fn crd_patches(root: &Path) -> Vec<Value> {
             false => paths.push(patch),
         }
     }
-    let texts = paths.iter().filter_map(|path| small_text(&folder.join(path)));
+    let inside = |path: &&&str| {
+        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
+    let texts = paths.iter().filter(inside).filter_map(|path| small_text(&folder.join(path)));
     found.extend(texts.flat_map(|text| documents(&text).collect::<Vec<_>>()));
     found
 }

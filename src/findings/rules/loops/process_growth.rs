@@ -35,7 +35,12 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         return;
     }
     // Goroutines are counted for the process: of several controllers each may be the one.
-    let suspects = table.controllers.iter().filter(|(_, other)| other.growth.row >= ROW / 2);
+    // One that reconciles no more leaves nothing behind.
+    let is_idle = |last| evidence.ended.duration_since(last).as_secs() > SECONDS;
+    let suspects = table
+        .controllers
+        .iter()
+        .filter(|(_, other)| other.growth.row >= ROW / 2 && !is_idle(other.growth.last));
     let suspects: Vec<&str> = suspects.map(|(name, _)| name.as_str()).collect();
     if suspects.first() != Some(&evidence.controller.as_str()) {
         return;
