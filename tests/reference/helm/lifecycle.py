@@ -11,7 +11,6 @@ refuses the upgrade; uninstall (the custom resource is deleted, and `helm uninst
 which Jobs and bare pods were made, which is what hooks make. Of values that charts draw by chance only the keys are compared.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -23,7 +22,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "upgrade"))
-from charts import RELEASE, pairs, project, run, unpack, versions  # noqa: E402
+from charts import RELEASE, arguments, pairs, project, run, unpack, versions, with_programs  # noqa: E402
 
 # What controllers make, and what opdev's own custom resource is.
 LEFT_OUT = {"events", "endpoints", "endpointslices", "pods", "replicasets", "controllerrevisions", "leases", "samples", "apiservices",
@@ -252,16 +251,7 @@ def difference(ours, helms, path=""):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("opdev", "helm", "kubectl", "folder"):
-        parser.add_argument(name)
-    parser.add_argument("repositories", nargs="+")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--compat", default="3")
-    tools = parser.parse_args()
-    for name in ("opdev", "helm", "kubectl"):
-        found = shutil.which(getattr(tools, name)) or sys.exit(f"{getattr(tools, name)}: there is no such program")
-        setattr(tools, name, os.path.abspath(found))
+    tools = with_programs(arguments().parse_args())
     folder = pathlib.Path(tools.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     only, rows = set(filter(None, tools.only.split(","))), []

@@ -155,19 +155,30 @@ def judged(ours, helms):
     return "same" if ours["refused"] == helms["refused"] and ours["rolled"] == helms["rolled"] else "differs"
 
 
-def main():
+def arguments():
+    """The arguments of a comparison of charts."""
     parser = argparse.ArgumentParser()
     for name in ("opdev", "helm", "kubectl", "folder"):
         parser.add_argument(name)
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--only", default="")
-    parser.add_argument("--steps", type=int, default=1)
-    parser.add_argument("--pairs", default="")
     parser.add_argument("--compat", default="3")
-    tools = parser.parse_args()
+    return parser
+
+
+def with_programs(tools):
+    """The arguments with the whole paths of the programs."""
     for name in ("opdev", "helm", "kubectl"):
         found = shutil.which(getattr(tools, name)) or sys.exit(f"{getattr(tools, name)}: there is no such program")
         setattr(tools, name, os.path.abspath(found))
+    return tools
+
+
+def main():
+    parser = arguments()
+    parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--pairs", default="")
+    tools = with_programs(parser.parse_args())
     folder = pathlib.Path(tools.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     only = set(filter(None, tools.only.split(",")))
