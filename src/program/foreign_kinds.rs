@@ -54,6 +54,11 @@ pub(crate) async fn install(mut missing: mpsc::Receiver<MissingKind>, cluster: C
         let apply = "apply its CRD with kubectl; the program asks again every ten seconds";
         let (level, message, hint) = match found {
             Some(found) if cluster.embedded => match apply_all(&cluster.client, &found.crds).await {
+                Ok(names) if names.is_empty() => (
+                    Level::Warn,
+                    format!("{what}; the CRD that is there stays, and {} has another one", found.module),
+                    Some(apply),
+                ),
                 Ok(names) => (
                     Level::Info,
                     format!("{what}: installed {} from {}", names.join(", "), found.module),
