@@ -25,13 +25,11 @@ use opdev_event::{
 };
 use opdev_panes::glyphs;
 use opdev_panes::keys::chord::Key;
-use opdev_panes::terminal::Guard;
-use opdev_panes::terminal::background;
 use opdev_panes::terminal::background::{Background, Taken};
-use opdev_panes::terminal::clipboard;
 use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
 use opdev_panes::terminal::screen::{self, TerminalScreen};
 use opdev_panes::terminal::watch::gone;
+use opdev_panes::terminal::{Guard, background, clipboard, frozen};
 use opdev_panes::theme::Theme;
 use opdev_state::State;
 use ratatui::backend;
@@ -253,6 +251,11 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         if at.dirty && at.drawn.elapsed() >= at.gap {
             at.draw()?;
             at.follow();
+            for event in frozen::typed() {
+                if at.input(event)? {
+                    return Ok(());
+                }
+            }
         }
     }
 }

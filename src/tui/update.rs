@@ -10,7 +10,6 @@ use super::layer::Layer;
 use super::view::ViewState;
 use crate::act::ask::ask;
 use crossterm::event::KeyCode;
-use opdev_event::Place;
 use opdev_panes::keys::action::Do;
 use opdev_panes::keys::chord::{Chord, Key};
 use opdev_panes::pane::Pane;
@@ -156,9 +155,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
             ask(view, request)
         }
         Answer::Save(path) => act::save(Some(path), view, state),
-        Answer::OpenFile(file) => {
-            vec![super::act::open_file::command(&Place { file, line: 0, column: 0 }, state)]
-        }
+        Answer::OpenFile(place) => vec![super::act::open_file::command(&place, state)],
         Answer::Act(does) => view.perform(does, state),
         Answer::Open(opening) => {
             view.layers.push(opening);

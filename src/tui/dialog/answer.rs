@@ -1,7 +1,7 @@
 //! The answer of a dialog to a key.
 
 use crate::layer::Layer;
-use opdev_event::Request;
+use opdev_event::{Place, Request};
 use opdev_panes::keys::action::Do;
 
 /// The result of a key in a dialog.
@@ -20,8 +20,8 @@ pub(crate) enum Answer {
     Save(String),
     /// The dialog closes and a text goes to the clipboard: what it is, and itself.
     Copy(&'static str, String),
-    /// The dialog closes and a file of the project opens in the editor.
-    OpenFile(String),
+    /// The dialog closes and a place in a file of the project opens in the editor.
+    OpenFile(Place),
     /// The dialog closes and an action is done.
     Act(Do),
     /// Another dialog takes its place.

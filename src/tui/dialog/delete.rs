@@ -152,7 +152,10 @@ impl Layer for Delete {
         let (goes, how) = match self.propagation {
             Propagation::Background => ("With it goes", "the object goes first, the others follow"),
             Propagation::Foreground => ("With it goes", "the others go first, the object waits for them"),
-            Propagation::Orphan => ("Without an owner stays", "the others lose their owner and stay"),
+            Propagation::Orphan => (
+                "What it owns stays",
+                "what it owns itself loses its owner reference; what is below keeps its own",
+            ),
         };
         if owned.is_empty() {
             rows.extend(text("It owns nothing.", Role::Text));

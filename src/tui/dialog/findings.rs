@@ -1,26 +1,46 @@
-//! Errors of the operator: a list, worst first, and below it the page of the chosen one.
+//! Errors of the operator: a list, worst first, and below it the page of the chosen one. Enter gives the page
+//! the whole place, where the reconciles that show it can be opened.
 
 use super::answer::Answer;
-use crate::draw::boxes::boxed;
+use super::finding_page::{ids, page, reconciles, shown_by};
+use super::ignore::IgnoreFinding;
+use crate::draw::boxes::{boxed, clickable, divider};
+use crate::draw::frame::plain_box;
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use opdev_event::{RuleFinding, words};
+use opdev_panes::click_targets::Dialog;
 use opdev_panes::finding_sign::{role, sign};
 use opdev_panes::keys::chord::Key;
-use opdev_panes::text::{Row, clean, left, right, wrap};
+use opdev_panes::text::{Row, clean, cut_apart, cut_path, left, right};
 use opdev_panes::theme::Role;
 use opdev_state::State;
+use ratatui::layout::Rect;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows of the list beside the page.
+/// The most rows of the list beside a page.
 const ROWS: usize = 8;
+/// The width of TIMES and of LAST SEEN, the gap before them included.
+const TIMES: usize = 8;
+const LAST: usize = 11;
+/// From this width on, the list has a column for the place in the code.
+const WITH_PLACE: usize = 110;
+/// From this width on, the reconciles stand beside the page.
+const BESIDE: usize = 110;
+/// The width of the reconciles there.
+const RECONCILES: usize = 40;
 
 /// The dialog. It holds on to a finding, not to a place: what is counted meanwhile moves nothing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FindingsList {
     chosen: Option<u64>,
+    /// True if the page has the whole place.
+    whole: bool,
+    /// The chosen reconcile of a whole page.
+    reconcile: usize,
     /// The first line of the page that is shown.
     scroll: usize,
 }
@@ -34,30 +54,54 @@ impl FindingsList {
     fn go(&mut self, state: &State, to: usize) {
         let all = state.findings.all();
         self.chosen = all.get(to.min(all.len().saturating_sub(1))).map(|finding| finding.id);
-        self.scroll = 0;
+        (self.scroll, self.reconcile) = (0, 0);
+    }
+
+    /// Up and down: in the list another finding, on a whole page another reconcile.
+    fn step(&mut self, state: &State, down: bool) {
+        let index = self.index(state);
+        let stepped = |at: usize| if down { at + 1 } else { at.saturating_sub(1) };
+        if !self.whole {
+            return self.go(state, stepped(index));
+        }
+        let last = state.findings.all().get(index).map_or(0, |finding| finding.reconciles.len());
+        self.reconcile = stepped(self.reconcile).min(last.saturating_sub(1));
+    }
+
+    /// Enter: the whole page, and on it the chosen reconcile.
+    fn enter(&mut self, finding: &RuleFinding, view: &mut ViewState, state: &State) -> Answer {
+        if !std::mem::replace(&mut self.whole, true) {
+            (self.chosen, self.scroll) = (Some(finding.id), 0);
+            return Answer::Stay;
+        }
+        let Some(id) = ids(finding).get(self.reconcile).copied() else { return Answer::Stay };
+        view.go_to(&finding.object.key(), state);
+        view.go_to_reconcile(id, state);
+        Answer::Close
     }
 }
 
 impl Layer for FindingsList {
-    fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
+    fn key(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer {
         let index = self.index(state);
-        let chosen = state.findings.all().get(index);
+        let Some(finding) = state.findings.all().get(index).map(Arc::clone) else { return Answer::Close };
         match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q' | 'i')) => return Answer::Close,
-            (KeyCode::Down, _) | (_, Some('j')) => self.go(state, index + 1),
-            (KeyCode::Up, _) | (_, Some('k')) => self.go(state, index.saturating_sub(1)),
+            (KeyCode::Esc, _) | (_, Some('q')) if self.whole => (self.whole, self.scroll) = (false, 0),
+            (KeyCode::Esc, _) | (_, Some('q' | 'f')) => return Answer::Close,
+            (KeyCode::Down, _) | (_, Some('j')) => self.step(state, true),
+            (KeyCode::Up, _) | (_, Some('k')) => self.step(state, false),
+            (_, Some('>')) => self.go(state, index + 1),
+            (_, Some('<')) => self.go(state, index.saturating_sub(1)),
             (KeyCode::PageDown, _) => self.scroll += 5,
             (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(5),
-            (KeyCode::Enter, _) | (_, Some('o')) => {
-                if let Some(place) = chosen.and_then(|finding| finding.place.as_ref()) {
-                    return Answer::OpenFile(place.file.clone());
+            (KeyCode::Enter, _) => return self.enter(&finding, view, state),
+            (KeyCode::Char('o'), _) => {
+                if let Some(place) = &finding.place {
+                    return Answer::OpenFile(place.clone());
                 }
+                view.told.message = Some("no place in the code is known for this finding".to_owned());
             }
-            (_, Some('x')) => {
-                if let Some(finding) = chosen {
-                    return Answer::Copy("lines for opdev.yaml that ignore it", ignoring(finding));
-                }
-            }
+            (_, Some('x')) => return Answer::Open(Box::new(IgnoreFinding::of(&finding, self.clone()))),
             _ => {}
         }
         Answer::Stay
@@ -65,8 +109,6 @@ impl Layer for FindingsList {
 
     fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
         let all = state.findings.all();
-        let cells = (canvas.body.width as usize).saturating_sub(6).min(114);
-        let height = (canvas.body.height as usize).saturating_sub(5).max(4);
         if all.is_empty() {
             let text = " Nothing is wrong with the operator, as far as opdev has seen it. ";
             boxed("Findings", &[Row::new(Role::Dim, text)], None, view, canvas);
@@ -74,101 +116,169 @@ impl Layer for FindingsList {
         }
         view.wake_in(Duration::from_secs(1));
         let index = self.index(state);
-        let shown = all.len().min(ROWS).min(height / 2);
-        let skip = (index + 1).saturating_sub(shown);
-        let object = (cells / 3).clamp(12, 36);
-        let what = cells.saturating_sub(object + 20);
-        let mut rows: Vec<Row> = all
-            .iter()
-            .skip(skip)
-            .take(shown)
-            .map(|finding| {
-                let title = match &finding.ended {
-                    Some(_) => format!("ended: {}", finding.title),
-                    None => finding.short(),
-                };
-                let name = words::short_ref(&finding.object);
-                Row::new(role(finding), format!(" {} {} ", sign(finding), left(&clean(&title), what)))
-                    .and(Role::Text, format!("{} ", left(&name, object)))
-                    .and(
-                        Role::Dim,
-                        format!(
-                            "{} {} ",
-                            right(&format!("×{}", finding.times), 7),
-                            seen(finding, canvas.now)
-                        ),
-                    )
-            })
-            .collect();
-        if let Some(finding) = all.get(index) {
-            let page = page(finding, state, cells, view);
-            let most = height.saturating_sub(shown + 1).max(3);
-            let from = self.scroll.min(page.len().saturating_sub(most));
-            rows.push(Row::new(Role::Dim, format!(" {} of {} ", index + 1, all.len())));
-            rows.extend(page.into_iter().skip(from).take(most));
+        let Some(finding) = all.get(index) else { return };
+        let about = format!(
+            "{} of {} · {} · {}",
+            index + 1,
+            all.len(),
+            finding.short(),
+            words::short_ref(&finding.object)
+        );
+        let area = canvas.body;
+        if self.whole {
+            let inner = plain_box(canvas.buffer, view, area, &format!("Finding {about}"));
+            view.screen.spots.dialog = Some(Dialog { area, chosen: None });
+            self.draw_page(finding, state, view, canvas, inner);
+            return;
         }
-        let keys = Row::new(Role::Key, " ↑↓").and(Role::Text, " another  ");
-        let keys = keys.and(Role::Key, "enter").and(Role::Text, " open code  ");
-        let keys = keys.and(Role::Key, "x").and(Role::Text, " copy the lines that ignore it  ");
-        rows.push(keys.and(Role::Key, "esc").and(Role::Text, " close "));
         let open = state.findings.open().count();
         let title = match all.len() - open {
             0 => format!("Findings · {open} open"),
             ended => format!("Findings · {open} open · {ended} ended"),
         };
-        boxed(&title, &rows, Some(index - skip), view, canvas);
+        let inner = plain_box(canvas.buffer, view, area, &title);
+        let shown = all.len().min(ROWS).min((inner.height as usize / 3).max(1));
+        let skip = (index + 1).saturating_sub(shown);
+        let columns = Columns::of(inner.width as usize);
+        let mut y = inner.y;
+        let mut put = |row: &Row, selected: bool, view: &ViewState, canvas: &mut Canvas<'_>| {
+            row.draw(canvas.buffer, view.look.theme, (inner.x, y), inner.width as usize, selected);
+            y += 1;
+        };
+        put(&columns.head(), false, view, canvas);
+        for (at, finding) in all.iter().enumerate().skip(skip).take(shown) {
+            put(&columns.row(finding, at == index, canvas.now), at == index, view, canvas);
+        }
+        view.screen.spots.dialog = Some(Dialog { area, chosen: Some(inner.y + 1 + (index - skip) as u16) });
+        // A blank row keeps the list apart, where there is room for one.
+        y += u16::from(inner.height > 16);
+        divider(canvas.buffer, view, area, y, (Role::Focus, &about));
+        let below = Rect { y: y + 1, height: inner.bottom().saturating_sub(y + 1), ..inner };
+        self.draw_page(finding, state, view, canvas, below);
+    }
+
+    fn footer(&self, _view: &ViewState) -> Option<Row> {
+        let keys: &[(&str, &str)] = match self.whole {
+            true => &[
+                ("enter", "open reconcile"),
+                ("o", "code"),
+                ("x", "ignore"),
+                ("< >", "other finding"),
+                ("esc", "back"),
+            ],
+            false => &[
+                ("enter", "whole page"),
+                ("o", "code"),
+                ("x", "ignore"),
+                ("↑↓", "other finding"),
+                ("esc", "close"),
+            ],
+        };
+        let row = keys.iter().fold(Row::new(Role::Text, " "), |row, (key, word)| {
+            row.and(Role::Key, *key).and(Role::Text, format!(" {word}  "))
+        });
+        Some(row)
+    }
+
+    fn scrolls(&self) -> bool {
+        true
+    }
+
+    fn picks_rows(&self) -> bool {
+        !self.whole
+    }
+}
+
+impl FindingsList {
+    /// The page in a place; where it is wide, the reconciles stand on its right side, else below.
+    fn draw_page(
+        &self,
+        finding: &RuleFinding,
+        state: &State,
+        view: &mut ViewState,
+        canvas: &mut Canvas<'_>,
+        place: Rect,
+    ) {
+        let chosen = self.whole.then_some(self.reconcile);
+        let told = reconciles(finding, state, chosen, view);
+        let beside = place.width as usize >= BESIDE && !told.is_empty();
+        let text = match beside {
+            true => Rect { width: place.width - RECONCILES as u16, ..place },
+            false => place,
+        };
+        let mut rows = page(finding, text.width as usize, view);
+        let head = Row::new(Role::Title, format!(" {}", shown_by(finding)));
+        if beside {
+            let right = Rect { x: text.right(), width: RECONCILES as u16, ..place };
+            for (at, row) in std::iter::once(head).chain(told).enumerate().take(right.height as usize) {
+                let at = (right.x, right.y + at as u16);
+                row.draw(canvas.buffer, view.look.theme, at, right.width as usize, false);
+            }
+        } else if !told.is_empty() {
+            rows.push(head);
+            rows.extend(told);
+        }
+        let room = text.height as usize;
+        let from = self.scroll.min(rows.len().saturating_sub(room));
+        let left = rows.len().saturating_sub(from + room);
+        let mut rows: Vec<Row> = rows.into_iter().skip(from).take(room).collect();
+        if let Some(last) = rows.last_mut().filter(|_| left > 0) {
+            *last = Row::new(Role::Dim, format!(" ↓ {} more lines (pgdn)", left + 1));
+        }
+        for (at, row) in rows.iter().enumerate() {
+            let at = (text.x, text.y + at as u16);
+            row.draw(canvas.buffer, view.look.theme, at, text.width as usize, false);
+            clickable(row, at, view);
+        }
+    }
+}
+
+/// How wide each column of the list is; 0 leaves one out.
+struct Columns {
+    what: usize,
+    object: usize,
+    place: usize,
+}
+
+impl Columns {
+    fn of(cells: usize) -> Columns {
+        let object = (cells / 4).clamp(10, 34);
+        let place = if cells >= WITH_PLACE { 32 } else { 0 };
+        let gaps = 2 + usize::from(place > 0);
+        let what = cells.saturating_sub(4 + object + place + gaps + TIMES + LAST + 1);
+        Columns { what, object, place }
+    }
+
+    fn head(&self) -> Row {
+        let place = if self.place > 0 { left("PLACE", self.place + 1) } else { String::new() };
+        let texts = format!("    {} {} ", left("WHAT IS WRONG", self.what), left("OBJECT", self.object));
+        Row::new(Role::Dim, format!("{texts}{place}{}{}", right("TIMES", TIMES), right("LAST SEEN", LAST)))
+    }
+
+    fn row(&self, finding: &RuleFinding, chosen: bool, now: Timestamp) -> Row {
+        let title = match &finding.ended {
+            Some(_) => format!("ended: {}", finding.title),
+            None => finding.short(),
+        };
+        let name = finding.object.name.clone();
+        let both = words::short_ref(&finding.object);
+        let name = if opdev_panes::text::width(&both) <= self.object { both } else { name };
+        let name = cut_apart(&[clean(&name).as_str()], self.object).concat();
+        let place = finding.place.as_ref().map(ToString::to_string).unwrap_or_default();
+        let place = match self.place {
+            0 => String::new(),
+            cells => format!("{} ", left(&cut_path(&clean(&place), cells), cells)),
+        };
+        Row::new(Role::Text, if chosen { "▸ " } else { "  " })
+            .and(role(finding), format!("{} {} ", sign(finding), left(&clean(&title), self.what)))
+            .and(Role::Text, format!("{} {place}", left(&name, self.object)))
+            .and(Role::Dim, right(&format!("×{}", finding.times), TIMES))
+            .and(Role::Dim, right(&seen(finding, now), LAST))
     }
 }
 
 /// When it was seen last.
 fn seen(finding: &RuleFinding, now: Timestamp) -> String {
     let age = Duration::try_from(now.duration_since(finding.last)).unwrap_or_default();
-    right(&if age.as_secs() < 2 { "now".to_owned() } else { words::age(age) }, 5)
-}
-
-/// All that is known of one.
-fn page(finding: &RuleFinding, state: &State, cells: usize, view: &ViewState) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let room = cells.saturating_sub(4).max(20);
-    let mut say = |role, text: &str| {
-        rows.extend(wrap(&clean(text), room).into_iter().map(|line| Row::new(role, format!("  {line}"))));
-    };
-    let zone = &view.look.zone;
-    let time = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
-    let because = match finding.explains.as_slice() {
-        [] => String::new(),
-        rules => format!(" · explains {}", rules.join(", ")),
-    };
-    say(
-        role(finding),
-        &format!("{} · {}{because} · since {}", finding.severity.name(), finding.rule, time(finding.first)),
-    );
-    if let Some(ended) = &finding.ended {
-        say(Role::Good, &format!("{} ({})", ended.how, time(ended.at)));
-    }
-    say(Role::Text, &finding.why);
-    if !finding.field.is_empty() {
-        let about = finding.about.as_ref().unwrap_or(&finding.object);
-        say(Role::Dim, &format!("Where  {about} {}", finding.field));
-    }
-    if let Some(place) = &finding.place {
-        say(Role::Changed, &format!("Code   {place}"));
-    }
-    say(Role::Text, &format!("Fix    {}", finding.fix));
-    if finding.since > 0 {
-        let known: Vec<String> = finding.reconciles.iter().rev().map(|id| format!("#{id}")).collect();
-        say(Role::Dim, &format!("Shown by reconciles {}; the first was #{}", known.join(" "), finding.since));
-    }
-    let _ = state;
-    say(Role::Dim, &format!("opdev explain {} says more", finding.rule));
-    rows
-}
-
-/// The lines of `opdev.yaml` that ignore a finding.
-fn ignoring(finding: &RuleFinding) -> String {
-    let object = &finding.object;
-    format!(
-        "findings:\n  ignore:\n    - rule: {}\n      kind: {}\n      name: {}\n      because: \n",
-        finding.rule, object.gvk.kind, object.name
-    )
+    if age.as_secs() < 2 { "now".to_owned() } else { format!("{} ago", words::short_age(age)) }
 }

@@ -7,7 +7,7 @@ use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
-use opdev_event::{Level, RequestOutcome, words};
+use opdev_event::{Level, Place, RequestOutcome, words};
 use opdev_panes::detail::parts::clock;
 use opdev_panes::keys::chord::Key;
 use opdev_panes::text::{Row, cut_words, wrap};
@@ -26,7 +26,7 @@ struct Entry {
     /// The hint, and the rest of what is known.
     more: Vec<String>,
     /// The place in a file that it is about.
-    file: Option<String>,
+    file: Option<Place>,
 }
 
 /// The list.
@@ -126,7 +126,7 @@ fn entries(state: &State) -> (Vec<Entry>, Vec<Entry>) {
             role: Role::Bad,
             text: format!("{place}{}", words::one_line(&problem.message)),
             more: problem.hint.iter().map(|hint| words::one_line(hint)).collect(),
-            file: problem.place.map(|place| place.file),
+            file: problem.place,
         });
     }
     for rule in state.missing_rules.iter() {
@@ -136,7 +136,7 @@ fn entries(state: &State) -> (Vec<Entry>, Vec<Entry>) {
             role: Role::Bad,
             text: format!("forbidden: {}", words::one_line(&rule.message)),
             more: rule.lines().to_vec(),
-            file: Some(rule.file.clone()),
+            file: Some(Place { file: rule.file.clone(), line: 0, column: 0 }),
         });
     }
     let mut rest: Vec<Entry> = Vec::new();

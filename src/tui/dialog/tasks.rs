@@ -129,6 +129,8 @@ fn about(task: &Task, cells: usize, most: usize) -> Vec<Row> {
         RequestOutcome::Failed { message, .. } => (Role::Bad, message.clone()),
         RequestOutcome::Cancelled { message } => (Role::Dim, message.clone()),
     };
-    let lines = wrap(&words::one_line(&text), cells.saturating_sub(4));
+    // It stands below the list, so it names its task.
+    let text = format!("{}: {}", task.what, words::one_line(&text));
+    let lines = wrap(&text, cells.saturating_sub(4));
     lines.iter().take(most).map(|line| Row::new(role, format!("   {}", cut(line, cells)))).collect()
 }

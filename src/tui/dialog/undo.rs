@@ -62,7 +62,8 @@ impl Layer for Undo {
         let selected = (!all.is_empty()).then_some(index - skip);
         let why = all.get(index).and_then(|entry| entry.why_not.as_ref());
         if let Some(why) = why {
-            let lines = wrap(&format!("It cannot be undone: {}.", words::one_line(why)), cells + 6);
+            let lines =
+                wrap(&format!("The chosen one cannot be undone: {}.", words::one_line(why)), cells + 6);
             rows.extend(lines.into_iter().map(|line| Row::new(Role::Busy, format!(" {line}"))));
         }
         rows.push(

@@ -6,8 +6,9 @@ use super::frame::plain_box;
 use opdev_object::meta::ObjectRef;
 use opdev_panes::click_targets::{Dialog, Spot};
 use opdev_panes::keys::chord::Key;
-use opdev_panes::text::{Row, left, width, wrap};
+use opdev_panes::text::{Row, cut, left, width, wrap};
 use opdev_panes::theme::Role;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// A box in the middle, as large as its rows need and the body allows.
@@ -46,7 +47,7 @@ pub(crate) fn boxed(
 }
 
 /// Notes what a click on the keys of a row presses.
-fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
+pub(crate) fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
     let mut at = x;
     let mut open: Option<(Key, u16)> = None;
     for (role, text) in &row.0 {
@@ -83,6 +84,22 @@ pub(crate) fn full(
     }
     let chosen = selected.map(|at| inner.y + at as u16);
     view.screen.spots.dialog = Some(Dialog { area, chosen });
+}
+
+/// A border across a box, with a title.
+pub(crate) fn divider(
+    buffer: &mut Buffer,
+    view: &ViewState,
+    area: Rect,
+    y: u16,
+    (border, title): (Role, &str),
+) {
+    let cells = area.width as usize;
+    let line = format!("├{}┤", "─".repeat(cells.saturating_sub(2)));
+    buffer.set_stringn(area.x, y, line, cells, view.look.theme.style(border));
+    let room = cells.saturating_sub(4);
+    let title = format!(" {} ", cut(title, room.saturating_sub(2)));
+    buffer.set_stringn(area.x + 2, y, title, room, view.look.theme.style(Role::Title));
 }
 
 /// A text above buttons that always show: what of it fits, and how many lines follow.

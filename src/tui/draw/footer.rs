@@ -6,6 +6,7 @@ use super::pieces::line;
 use crate::keys::row::Row as Action;
 use opdev_panes::click_targets::Spot;
 use opdev_panes::keys::action::{Do, Seek};
+use opdev_panes::pane::Pane;
 use opdev_panes::text::{Row, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;
@@ -24,7 +25,9 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         let key = keymap.keys(action.does).first().map(ToString::to_string);
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
     };
-    let always = [Do::Seek(Seek::Palette), Do::Help];
+    let on_page = view.focus == Pane::Detail;
+    let back = on_page.then_some(Do::Back);
+    let always: Vec<Do> = back.into_iter().chain([Do::Seek(Seek::Palette), Do::Help]).collect();
     let mut reserved: usize = always.iter().filter_map(|does| view.keys.map.by(*does)).map(size).sum();
     while !right.0.is_empty() && width(&right.text()) + 1 + reserved > cells {
         right.0.pop();
@@ -40,7 +43,13 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         .map
         .rows()
         .iter()
-        .filter(|action| action.footer.contains(&view.focus) || first(action))
+        .filter(|action| {
+            action.footer.contains(&view.focus) || first(action) || always.contains(&action.does)
+        })
+        // What another tab is for would only take the place of a key that does something here.
+        .filter(|action| {
+            !(on_page && matches!(action.does, Do::See(_))) || action.possible(view, state).is_ok()
+        })
         .collect();
     shown.sort_by_key(|action| {
         let last = always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1);
@@ -97,7 +106,8 @@ fn under_way(state: &State, view: &ViewState) -> Row {
         parts.push((Role::Dim, format!("queue {}", queue.waiting)));
     }
     if parts.is_empty() && state.started.is_some() {
-        parts.push((Role::Dim, "idle".to_owned()));
+        let is_reading = state.reload.live.is_none() && state.trust.is_none();
+        parts.push((Role::Dim, if is_reading { "reading the project" } else { "idle" }.to_owned()));
     }
     let mut row = Row::default();
     for (at, (role, text)) in parts.into_iter().enumerate() {

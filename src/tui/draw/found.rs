@@ -1,12 +1,15 @@
-//! Open findings in the free rows below the custom resources: a first look has to tell them in whole
-//! sentences, without a key.
+//! Open findings in free rows: a first look has to tell them in whole sentences, without a key. They stand
+//! below the custom resources; where that pane is low, below the reconciles.
 
 use super::super::view::ViewState;
+use super::boxes::divider;
 use super::lists::put;
+use crate::act::open_file;
 use opdev_event::{FindingSeverity, RuleFinding, words};
 use opdev_panes::finding_sign::{role, sign};
 use opdev_panes::keys::action::Do;
-use opdev_panes::text::{Row, clean, cut, width, wrap};
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, clean, cut, cut_path, width, wrap};
 use opdev_panes::theme::Role;
 use opdev_state::State;
 use ratatui::buffer::Buffer;
@@ -16,21 +19,75 @@ use std::sync::Arc;
 /// So many rows hold a title and what it means.
 pub(super) const LEAST: u16 = 3;
 
+/// So many rows hold a border, why, where, the cure and the keys.
+const LEAST_CARD: u16 = 5;
+
 /// True if something is open that is more than a hint.
 pub(super) fn any(state: &State) -> bool {
     state.findings.counts() != (0, 0)
 }
 
 /// Draws them in these rows, where there is room for a sentence.
-pub(super) fn draw(state: &State, view: &ViewState, buffer: &mut Buffer, free: Rect) {
+pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, free: Rect) {
     if free.height < LEAST || free.width < 20 {
         return;
     }
+    view.screen.found_told = any(state);
     let mut rows = rows(state, view, free.width as usize, free.height as usize);
     // A blank row keeps them apart from the list, where one is left.
     let blank = (free.height as usize).saturating_sub(rows.len()).min(1);
     rows.splice(0..0, std::iter::repeat_n(Row::default(), blank));
     put(&rows, view, buffer, free);
+}
+
+/// Draws the one that is looked at below the reconciles, where nothing else on the screen tells it.
+pub(super) fn draw_card(state: &State, view: &ViewState, buffer: &mut Buffer, free: Rect) {
+    let told = view.screen.found_told || view.screen.shows(Pane::Detail);
+    if told || free.height < LEAST_CARD || free.width < 40 {
+        return;
+    }
+    let Some(finding) = open_file::finding(view, state) else { return };
+    let cells = free.width as usize;
+    let count = state.findings.open().count();
+    let keys = |does: Do| view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
+    let mut below = Vec::new();
+    if let Some(place) = &finding.place {
+        let place = cut_path(&clean(&place.to_string()), cells.saturating_sub(8));
+        below.push(Row::new(Role::Dim, " Code  ").and(Role::Changed, place));
+    }
+    below.extend(named("Fix", &finding.fix, cells).into_iter().take(2));
+    let mut last = Row::new(Role::Text, " ");
+    if finding.place.is_some() {
+        last = last.and(Role::Key, keys(Do::OpenFile)).and(Role::Text, " open the code   ");
+    }
+    below.push(last.and(Role::Key, keys(Do::Findings)).and(Role::Text, " all findings"));
+    let mut rows = named("Why", &finding.why, cells);
+    let room = (free.height as usize).saturating_sub(1 + below.len()).max(1);
+    if rows.len() > room {
+        rows.truncate(room);
+        if let Some((_, text)) = rows.last_mut().and_then(|row| row.0.last_mut()) {
+            *text = cut(&format!("{text} …"), cells.saturating_sub(8));
+        }
+    }
+    rows.extend(below);
+    let blank = u16::from(free.height as usize > rows.len() + 1);
+    let about = words::short_ref(finding.about.as_ref().unwrap_or(&finding.object));
+    let title = format!("{} {} · {about} · {count} open", sign(finding), clean(&finding.short()));
+    let whole = Rect { x: free.x.saturating_sub(1), width: free.width + 2, ..free };
+    let border = if view.focus == Pane::Reconciles { Role::Focus } else { Role::Border };
+    divider(buffer, view, whole, free.y + blank, (border, &title));
+    put(&rows, view, buffer, below_rows(free, blank + 1));
+}
+
+fn below_rows(area: Rect, rows: u16) -> Rect {
+    Rect { y: area.y + rows, height: area.height.saturating_sub(rows), ..area }
+}
+
+/// A text behind its name; its further lines stand below it.
+fn named(name: &str, text: &str, cells: usize) -> Vec<Row> {
+    let lines = wrap(&clean(text), cells.saturating_sub(8).max(10)).into_iter().enumerate();
+    let name = |at: usize| if at == 0 { name } else { "" };
+    lines.map(|(at, line)| Row::new(Role::Dim, format!(" {:<6}", name(at))).and(Role::Text, line)).collect()
 }
 
 /// The worst one with its reason and its place, and the titles of the others.

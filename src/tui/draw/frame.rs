@@ -17,6 +17,9 @@ use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
 use ratatui::widgets::{Block, Widget};
 
+/// The cells of a name beside the tabs of a page.
+const MOST_WHOSE: usize = 24;
+
 /// Draws the border of a pane.
 pub(super) fn edge(which: Pane, state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let role = if which == view.focus { Role::Focus } else { protection(state) };
@@ -91,7 +94,10 @@ pub(super) fn title(which: Pane, state: &State, view: &mut ViewState, buffer: &m
             continue;
         }
         if which == Pane::Detail {
-            for (role, text, tab) in tabs(view, room, own) {
+            // Beside other panes the name comes before more tabs: nothing else says whose page it is.
+            let whose = about(which, state, view).map_or(0, |about| width(&about).min(MOST_WHOSE) + 4);
+            let most = if together.is_empty() { room } else { room.saturating_sub(whose).max(room / 2) };
+            for (role, text, tab) in tabs(view, most, own) {
                 if let Some(tab) = tab {
                     spot(view, &row, &text, Shown::Tab(tab));
                 }

@@ -34,7 +34,11 @@ const LEAST_NAME: usize = 12;
 /// so that nothing moves when the first one comes.
 const BADGE: usize = 9;
 /// On a narrower screen that place is needed.
-const WITH_BADGE: usize = 76;
+const WITH_BADGE: usize = 88;
+/// From this width on it says what it counts.
+const WITH_WORDS: usize = 130;
+/// Its place there.
+const BADGE_IN_WORDS: usize = 23;
 
 /// How far the newest save is, in many words and in few.
 pub(super) struct Save {
@@ -51,8 +55,7 @@ impl Save {
 
 /// The line.
 pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
-    let badge = finding_sign::badge(state);
-    let cells = cells.saturating_sub(width(&badge.text()));
+    let badge = finding_sign::badge(state, cells >= WITH_WORDS);
     let mut save = newest_save(state, view, now);
     // A success says so in a quiet voice while something waits or is broken.
     let calm =
@@ -60,7 +63,13 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
     if save.role == Role::Good && !calm {
         save.role = Role::Text;
     }
-    let cells = if cells >= WITH_BADGE { cells - BADGE - 2 } else { cells };
+    let free = match cells {
+        WITH_WORDS.. => BADGE_IN_WORDS + 2,
+        WITH_BADGE.. => BADGE + 2,
+        _ => 0,
+    };
+    let all = cells;
+    let cells = all.saturating_sub(free.max(width(&badge.text())));
     let parts = parts(state, view);
     let (mut parts, right) = fitting(parts, &save.texts, cells);
     let mut lacks = (used(&parts) + width(&right) + 3).saturating_sub(cells);

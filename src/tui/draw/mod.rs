@@ -52,6 +52,7 @@ pub fn draw(state: &State, view: &mut ViewState, frame: &mut Frame<'_>, now: Tim
 /// Draws into a buffer.
 pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     view.screen.wake = None;
+    view.screen.found_told = false;
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(view, buffer, area);
     }

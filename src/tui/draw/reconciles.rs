@@ -2,6 +2,7 @@
 //! for. Widths follow the pane, so a new row moves no column. An empty list says what will fill it.
 
 use super::super::view::ViewState;
+use super::found;
 use super::lists::{mark, put, words_of};
 use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, RuleFinding, words};
 use opdev_object::meta::ObjectRef;
@@ -28,6 +29,8 @@ const WITH_TOOK: usize = 60;
 const WITH_WROTE: usize = 90;
 /// Less of a reason says nothing; TIME gives way before.
 const LEAST_WHY: usize = 18;
+/// What a reason of that sort begins with.
+const OWN_WRITE: &str = "operator's own write: ";
 
 /// Draws it; the reconciles under way stand on top.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
@@ -92,7 +95,10 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     if forgotten > 0 && y < area.bottom() {
         let text = format!("    {forgotten} older ones of all objects are forgotten; :memory says why");
         Row::new(Role::Dim, text).draw(buffer, view.look.theme, (area.x, y), cells, false);
+        y += 1;
     }
+    let free = Rect { y, height: area.bottom().saturating_sub(y), ..area };
+    found::draw_card(state, view, buffer, free);
 }
 
 fn empty(view: &ViewState, state: &State) -> &'static str {
@@ -213,7 +219,7 @@ impl Columns {
         let times = if times > 1 { format!(" ×{times}") } else { String::new() };
         let room = self.why.saturating_sub(width(&times));
         let mut why = why.to_owned();
-        let ways: [fn(&str) -> String; 3] = [without_echoes, without_retry, without_fronts];
+        let ways: [fn(&str) -> String; 4] = [without_echoes, without_retry, without_own_name, without_fronts];
         for shorter in ways {
             if width(&why) > room {
                 why = shorter(&why);
@@ -250,6 +256,13 @@ fn without_echoes(text: &str) -> String {
         Some(at) => text[..at].to_owned(),
         None => text.to_owned(),
     }
+}
+
+/// `operator's own write: Deployment` for one that names the Deployment, too: mostly it is named like its owner.
+fn without_own_name(text: &str) -> String {
+    let rest = text.strip_prefix(OWN_WRITE).filter(|rest| rest.split(' ').count() == 2);
+    let kind = rest.and_then(|rest| rest.split(' ').next());
+    kind.map_or_else(|| text.to_owned(), |kind| format!("{OWN_WRITE}{kind}"))
 }
 
 fn without_retry(text: &str) -> String {

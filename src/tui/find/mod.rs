@@ -14,7 +14,7 @@ use super::draw::shown_columns;
 use super::view::ViewState;
 use crate::find::candidates::Item;
 use crate::find::gather::is_here;
-use opdev_event::{Level, ObjectTask, OperatorTask, SessionRequest, Task};
+use opdev_event::{Level, ObjectTask, OperatorTask, Place, SessionRequest, Task};
 use opdev_object::meta::ObjectKey;
 use opdev_panes::disabled::NotNow;
 use opdev_panes::keys::action::{Do, Seek};
@@ -179,7 +179,7 @@ impl ViewState {
             Item::Table(name) => self.open_table(&name, ""),
             Item::Source { kind, .. } => self.show_kind(&kind),
             Item::Sample(path) => return Answer::Open(Box::new(Samples::like(path))),
-            Item::File(path) => return Answer::OpenFile(path),
+            Item::File(file) => return Answer::OpenFile(Place { file, line: 0, column: 0 }),
             Item::Reconcile { id, object } => {
                 self.go_to(&object, state);
                 self.go_to_reconcile(id, state);

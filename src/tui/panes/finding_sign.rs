@@ -20,15 +20,21 @@ pub fn sign(finding: &RuleFinding) -> &'static str {
     if finding.is_open() { finding.severity.sign() } else { "✓" }
 }
 
-/// How many errors and warnings are open, for the end of the first line; empty where none is.
-pub fn badge(state: &State) -> Row {
+/// How many errors and warnings are open, for the end of the first line, in words where there is room; empty
+/// where none is.
+pub fn badge(state: &State, words: bool) -> Row {
     let (errors, warnings) = state.findings.counts();
+    let named = |count: usize, word: &str| match (words, count) {
+        (false, _) => count.to_string(),
+        (true, 1) => format!("1 {word}"),
+        (true, _) => format!("{count} {word}s"),
+    };
     let mut badge = Row::default();
     if errors > 0 {
-        badge = badge.and(Role::Bad, format!("✗ {errors} "));
+        badge = badge.and(Role::Bad, format!("✗ {} ", named(errors, "error")));
     }
     if warnings > 0 {
-        badge = badge.and(Role::Busy, format!("⚠ {warnings} "));
+        badge = badge.and(Role::Busy, format!("⚠ {} ", named(warnings, "warning")));
     }
     badge
 }

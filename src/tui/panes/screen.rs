@@ -24,6 +24,8 @@ pub struct Screen {
     pub spots: Spots,
     /// When something on it changes by itself.
     pub wake: Option<Duration>,
+    /// True if the list of custom resources has told the worst finding in sentences.
+    pub found_told: bool,
 }
 
 impl Default for Screen {
@@ -37,6 +39,7 @@ impl Default for Screen {
             dragged: None,
             spots: Spots::default(),
             wake: None,
+            found_told: false,
         }
     }
 }

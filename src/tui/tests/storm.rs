@@ -5,13 +5,17 @@ use super::fixture::{
     self, at, call, cause, object, of, pod, reconcile, reference, seen, settled, sources, started, watch,
     workload,
 };
-use super::frames::check;
+use super::frames::{check, screen};
+use crate::command::Command;
+use crate::view::ViewState;
+use crate::{Input, update};
 use opdev_event::evidence::Handover;
 use opdev_event::{
     Action, CachedRead, CauseKind, Event, Failure, ObjectChange, Outcome, OwnWrite, Place, ProcessChanged,
     ProcessState, ProgramTrace, QueueChanged, Reconcile, RuleFinding, TraceLevel, WatchEvent,
 };
 use opdev_object::diff::diff;
+use opdev_panes::keys::chord::Key;
 use opdev_state::State;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -26,10 +30,10 @@ fn env(order: [usize; 3]) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "memcached", "env": list}]}}}})
 }
 
-fn trace(own: Option<u64>) -> Option<Box<ProgramTrace>> {
+fn trace(own: Option<u64>, name: &str) -> Option<Box<ProgramTrace>> {
     let read = |kind: &str, start: u64| CachedRead {
         verb: "get".to_owned(),
-        object: reference(kind, "memcached-sample"),
+        object: reference(kind, name),
         resource_version: "204".to_owned(),
         count: None,
         selector: String::new(),
@@ -69,13 +73,13 @@ fn of_the_storm(id: u64, time: &str) -> Reconcile {
         call("update", "deployments/memcached-sample", 200, 700, 200, None),
         call("update", "memcacheds/memcached-sample/status", 1_000, 800, 200, None),
     ];
-    storm.process = trace(Some(id - 1));
+    storm.process = trace(Some(id - 1), "memcached-sample");
     storm
 }
 
 fn quiet(id: u64, time: &str, kind: CauseKind, outcome: Outcome, took: u64) -> Reconcile {
     let mut quiet = reconcile(id, "memcached-sample", time, vec![cause(time, kind)], outcome, took);
-    quiet.process = trace(None);
+    quiet.process = trace(None, "memcached-sample");
     if matches!(outcome, Outcome::Applied | Outcome::Repaired) {
         quiet.objects.push(ObjectChange {
             object: reference("Deployment", "memcached-sample"),
@@ -214,10 +218,49 @@ fn a_storm_at_five_sizes() {
 fn its_findings_and_what_each_key_shows_of_them() {
     for (width, height) in [(80, 24), (120, 36)] {
         check(&format!("storm-findings-{width}x{height}"), &storm(), "f", (width, height));
-        check(&format!("storm-finding-{width}x{height}"), &storm(), "g i j", (width, height));
+        check(&format!("storm-finding-{width}x{height}"), &storm(), "f enter j", (width, height));
         check(&format!("storm-ignore-{width}x{height}"), &storm(), "f j x", (width, height));
         check(&format!("storm-unfolded-{width}x{height}"), &storm(), "3 enter", (width, height));
     }
+}
+
+#[test]
+fn a_finding_leads_to_its_code_its_reconciles_and_the_lines_that_ignore_it() {
+    let state = storm();
+    let after = |keys: &str| {
+        let mut view = ViewState::default();
+        screen(&state, &mut view, keys, (80, 24));
+        view
+    };
+    let press = |view: &mut ViewState, key: &str| update(view, Input::Key(Key::parse(key).unwrap()), &state);
+    let opened = press(&mut after("f j"), "o");
+    let [Command::OpenFile { path, line, .. }] = opened.as_slice() else { panic!("{opened:?}") };
+    assert!(path.ends_with(CODE) && *line == 203, "{path:?}:{line}");
+    // The key of the screen opens the place of the finding that is told.
+    let opened = press(&mut after(""), "ctrl-o");
+    assert!(matches!(opened.as_slice(), [Command::OpenFile { line: 118, .. }]), "{opened:?}");
+    // Down, on the whole page, is the next older reconcile.
+    let mut view = after("f enter j enter");
+    assert!(view.layers.is_empty());
+    assert_eq!(view.reconcile().map(|reconcile| reconcile.id), Some(NEWEST - 1));
+    assert_eq!(press(&mut view, "f"), []);
+    // A reason may hold what YAML gives a meaning.
+    let mut view = after("f j x down");
+    for key in ["i", "t", "s", ":", "#", "'"] {
+        press(&mut view, key);
+    }
+    let copied = press(&mut view, "enter");
+    let [Command::Copy(text)] = copied.as_slice() else { panic!("{copied:?}") };
+    assert_eq!(
+        text,
+        "findings:\n  ignore:\n    - rule: missing-owner\n      kind: Memcached\n      because: \"its:#'\"\n"
+    );
+    // Back from the question is the list, at the finding that it was about.
+    assert!(text_of(&state, "f j x esc").contains("2 of 4"));
+}
+
+fn text_of(state: &State, keys: &str) -> String {
+    super::frames::text(&screen(state, &mut ViewState::default(), keys, (80, 24)))
 }
 
 #[test]
@@ -248,7 +291,7 @@ fn a_reconcile_that_panicked() {
         }),
         attempt: 4,
     });
-    failed.process = trace(None);
+    failed.process = trace(None, "session-cache");
     all.push(Event::Reconciled(Arc::new(failed)));
     let state = of(all);
     for (width, height) in [(80, 24), (120, 36)] {

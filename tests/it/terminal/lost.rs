@@ -153,7 +153,7 @@ fn what_was_typed_into_the_editor_of_a_lost_terminal_is_kept() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_that_takes_nothing_in_keeps_nobody_from_ending_opdev() {
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Some(Signal::TERM), Some(Signal::INT), None] {
         let (_folder, project) = demo_project();
         let mut line = Line::opdev(&project, "");
         line.wait_for("to apply a sample");
@@ -165,7 +165,11 @@ fn a_terminal_that_takes_nothing_in_keeps_nobody_from_ending_opdev() {
         line.keys("?");
         until_the_screen_waits(&line);
         let pid = i32::try_from(line.child.process_id().unwrap()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        match signal {
+            Some(signal) => kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap(),
+            // The first key is kept: it does not end opdev.
+            None => line.keys("j\x03"),
+        }
         ended(line.child);
         assert!(!project.join(".opdev/kubeconfig").exists(), "{signal:?}");
     }
@@ -191,4 +195,30 @@ fn until_the_screen_waits(line: &Line) {
         assert!(begun.elapsed() < Duration::from_secs(60), "the screen goes on");
         std::thread::yield_now();
     }
+}
+
+/// Keys that come in while the terminal takes nothing in are neither lost nor taken twice.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_typed_at_a_terminal_that_takes_nothing_in_is_done_later() {
+    let (_folder, project) = demo_project();
+    let mut line = Line::opdev(&project, "");
+    line.wait_for("to apply a sample");
+    let name = line.master.tty_name().unwrap();
+    let terminal =
+        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    tcflow(&terminal, Action::OOff).unwrap();
+    line.keys(":");
+    until_the_screen_waits(&line);
+    line.keys("plan");
+    // The other thread has read them: nothing is left in the terminal.
+    let begun = Instant::now();
+    while rustix::io::ioctl_fionread(&terminal).unwrap() > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody reads");
+        std::thread::yield_now();
+    }
+    tcflow(&terminal, Action::OOn).unwrap();
+    line.wait_for("plan");
+    line.keys("\x03");
+    ended(line.child);
 }

@@ -19,7 +19,7 @@ pub(super) fn timeline(reconcile: &Reconcile, page: &Page<'_>) -> Vec<Row> {
 
 /// The head of a reconcile: its object, its causes and its result.
 pub(super) fn headline(reconcile: &Reconcile) -> Row {
-    let mut text = format!(" in {}, {} calls", words::took(reconcile.took), reconcile.calls.len());
+    let mut text = format!(" in {}{}", words::took(reconcile.took), calls(reconcile));
     if reconcile.queued.as_millis() > 0 {
         text.push_str(&format!(", queued {}", words::took(reconcile.queued)));
     }
@@ -30,9 +30,25 @@ pub(super) fn headline(reconcile: &Reconcile) -> Row {
         let why = words::one_line(requeue.reason.words());
         text.push_str(&format!(", again in {} ({why})", words::took(requeue.after)));
     }
-    Row::new(Role::Dim, format!(" #{} ", reconcile.id))
+    Row::new(Role::Dim, format!(" #{} of {} ", reconcile.id, reconcile.object.name))
         .and(outcome_role(reconcile.outcome), words::result(reconcile))
         .and(Role::Text, text)
+}
+
+/// How many calls it made, and how many of them were refused. Nothing where it wrote, but its calls were not
+/// seen.
+fn calls(reconcile: &Reconcile) -> String {
+    let made = reconcile.calls.len();
+    if made == 0 && !(reconcile.objects.is_empty() && reconcile.status.is_empty()) {
+        return String::new();
+    }
+    let refused: Vec<u16> =
+        reconcile.calls.iter().map(|call| call.status).filter(|code| *code >= 400 && *code != 404).collect();
+    let word = if made == 1 { "call" } else { "calls" };
+    match refused.as_slice() {
+        [] => format!(", {made} {word}"),
+        [code, ..] => format!(", {made} {word}, {} refused ({code})", refused.len()),
+    }
 }
 
 /// A diagnostic: place, message where asked for, excerpt, hint.

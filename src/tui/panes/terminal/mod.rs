@@ -5,6 +5,7 @@
 pub mod background;
 pub mod clipboard;
 pub mod editor;
+pub mod frozen;
 pub mod screen;
 pub mod watch;
 
