@@ -323,7 +323,8 @@ struct ScreenThread {
     ended: std_mpsc::Receiver<()>,
 }
 
-/// How long the screen may take to end once the rest of opdev has. An editor that was asked to end has a second.
+/// The longest time that the screen may take to end once the rest of opdev has. An editor that was asked to
+/// end has a second.
 const LAST_FRAME: Duration = Duration::from_millis(1500);
 
 impl ScreenThread {
@@ -332,14 +333,15 @@ impl ScreenThread {
         if self.ended.recv_timeout(LAST_FRAME) == Err(std_mpsc::RecvTimeoutError::Timeout) {
             tracing::warn!("the terminal takes nothing in; opdev ends without it");
             super::visible::give_up();
-            opdev_panes::terminal::restore();
+            opdev_terminal::restore();
             return Ok(());
         }
         self.thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
     }
 }
 
-/// The namespaces to reconcile, each once: what was given, else what WATCH_NAMESPACE lists; none where all were asked for.
+/// The namespaces to reconcile, each once: what was given, else what WATCH_NAMESPACE lists; none where all
+/// were asked for.
 fn named_namespaces(given: Vec<String>, all: bool, watch_namespace: Option<String>) -> Vec<String> {
     let listed = || {
         let text = watch_namespace.filter(|_| !all).unwrap_or_default();
@@ -423,8 +425,9 @@ fn input(
     }
 }
 
-/// Prints events where there is no terminal, on a thread of its own: a reader that pauses never holds the operator
-/// up (lines it has no room for are counted), and one that goes away ends opdev, as it ends other filters.
+/// Prints events where there is no terminal, on a thread of its own: a reader that pauses never holds the
+/// operator up (lines it has no room for are counted), and one that goes away ends opdev, as it ends other
+/// filters.
 struct Printer {
     /// Why a line could not be written; closed once the last one is.
     done: std_mpsc::Receiver<std::io::Error>,
@@ -480,7 +483,8 @@ impl Printer {
         Ok((Box::new(listener), Printer { done }))
     }
 
-    /// Waits until the last line is out, unless the reader does not read. One that has gone away wants no more.
+    /// Waits until the last line is out, unless the reader does not read. One that has gone away wants no
+    /// more.
     ///
     /// # Errors
     /// Why a line could not be written.
@@ -500,28 +504,28 @@ fn lost(output: Output, lines: u64) -> String {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once, and so does a SIGTERM that has not
-/// been obeyed in time.
+/// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once, and so does a SIGTERM
+/// that has not been obeyed in time.
 fn hear(shutdown: CancellationToken) -> Result<()> {
     let mut asked_before = false;
     signals::hear(move |asked| {
         // `ctrl-c` in an editor is the editor's.
-        if asked.is_interrupt() && opdev_panes::terminal::editor::interrupt_is_the_editors() {
+        if asked.is_interrupt() && opdev_terminal::editor::interrupt_is_the_editors() {
             return;
         }
         if asked_before {
             end_programs();
-            opdev_panes::terminal::restore();
+            opdev_terminal::restore();
             std::process::exit(asked.code());
         }
         asked_before = true;
         opdev_os::read::end_walks();
-        opdev_panes::terminal::editor::wait_for_the_end();
+        opdev_terminal::editor::wait_for_the_end();
         shutdown.cancel();
         if !asked.is_interrupt() {
             signals::end_anyway(asked, || {
                 end_programs();
-                opdev_panes::terminal::restore();
+                opdev_terminal::restore();
             });
         }
     })

@@ -25,13 +25,13 @@ use opdev_event::{
 };
 use opdev_panes::glyphs;
 use opdev_panes::keys::chord::Key;
-use opdev_panes::terminal::background::{Background, Taken};
-use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
-use opdev_panes::terminal::screen::{self, TerminalScreen};
-use opdev_panes::terminal::watch::gone;
-use opdev_panes::terminal::{Guard, background, clipboard, frozen};
 use opdev_panes::theme::Theme;
 use opdev_state::State;
+use opdev_terminal::background::{Background, Taken};
+use opdev_terminal::editor::{Editor, interrupt_is_the_editors};
+use opdev_terminal::screen::{self, TerminalScreen};
+use opdev_terminal::watch::gone;
+use opdev_terminal::{Guard, background, clipboard, frozen};
 use ratatui::backend;
 use rustix::process::{Pid, getpgid, getpgrp, kill_process_group};
 use std::future::poll_fn;

@@ -31,8 +31,8 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-/// New Events about one object in a minute. client-go puts more of one reason together and counts them.
-pub(super) const MOST_EVENTS: usize = 10;
+/// Times of Events about one object that are kept: a rule cannot ask for more.
+pub(super) const EVENTS_KEPT: usize = 10;
 /// A reconcile that comes later than this after a change was not led to by it.
 pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
 /// A change that is older than this is not asked about any more.

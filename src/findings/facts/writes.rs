@@ -1,6 +1,6 @@
 //! Writes in turn, refusals and Events, by object.
 
-use super::{KEPT, MOST_EVENTS, Table, Turn, call_of, is_never};
+use super::{EVENTS_KEPT, KEPT, Table, Turn, call_of, is_never};
 use opdev_event::evidence::{Evidence, WriteFact};
 
 impl Table {
@@ -62,7 +62,7 @@ impl Table {
             let Some(event) = &write.event else { continue };
             let about = self.events_about.entry(event.about.clone()).or_default();
             about.push_back(write.at);
-            while about.len() > MOST_EVENTS {
+            while about.len() > EVENTS_KEPT {
                 about.pop_front();
             }
             let place = (event.about.clone(), event.reason.clone(), event.message);

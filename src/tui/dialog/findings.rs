@@ -2,7 +2,6 @@
 //! the whole place, where the reconciles that show it can be opened.
 
 use super::answer::Answer;
-use super::finding_page::{ids, page, reconciles, shown_by};
 use super::ignore::IgnoreFinding;
 use crate::draw::boxes::{boxed, clickable, divider};
 use crate::draw::frame::plain_box;
@@ -12,6 +11,7 @@ use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use opdev_event::{RuleFinding, words};
 use opdev_panes::click_targets::Dialog;
+use opdev_panes::finding_page::{ids, page, reconciles, shown_by};
 use opdev_panes::finding_sign::{role, sign};
 use opdev_panes::keys::chord::Key;
 use opdev_panes::text::{Row, clean, cut_apart, cut_path, left, right};
@@ -139,7 +139,7 @@ impl Layer for FindingsList {
         let inner = plain_box(canvas.buffer, view, area, &title);
         let shown = all.len().min(ROWS).min((inner.height as usize / 3).max(1));
         let skip = (index + 1).saturating_sub(shown);
-        let columns = Columns::of(inner.width as usize);
+        let columns = FindingColumns::of(inner.width as usize);
         let mut y = inner.y;
         let mut put = |row: &Row, selected: bool, view: &ViewState, canvas: &mut Canvas<'_>| {
             row.draw(canvas.buffer, view.look.theme, (inner.x, y), inner.width as usize, selected);
@@ -200,13 +200,13 @@ impl FindingsList {
         place: Rect,
     ) {
         let chosen = self.whole.then_some(self.reconcile);
-        let told = reconciles(finding, state, chosen, view);
+        let told = reconciles(finding, state, chosen, &view.look.zone);
         let beside = place.width as usize >= BESIDE && !told.is_empty();
         let text = match beside {
             true => Rect { width: place.width - RECONCILES as u16, ..place },
             false => place,
         };
-        let mut rows = page(finding, text.width as usize, view);
+        let mut rows = page(finding, text.width as usize, &view.look.zone);
         let head = Row::new(Role::Title, format!(" {}", shown_by(finding)));
         if beside {
             let right = Rect { x: text.right(), width: RECONCILES as u16, ..place };
@@ -233,20 +233,20 @@ impl FindingsList {
     }
 }
 
-/// How wide each column of the list is; 0 leaves one out.
-struct Columns {
+/// The width of each column of the list; 0 leaves one out.
+struct FindingColumns {
     what: usize,
     object: usize,
     place: usize,
 }
 
-impl Columns {
-    fn of(cells: usize) -> Columns {
+impl FindingColumns {
+    fn of(cells: usize) -> FindingColumns {
         let object = (cells / 4).clamp(10, 34);
         let place = if cells >= WITH_PLACE { 32 } else { 0 };
         let gaps = 2 + usize::from(place > 0);
         let what = cells.saturating_sub(4 + object + place + gaps + TIMES + LAST + 1);
-        Columns { what, object, place }
+        FindingColumns { what, object, place }
     }
 
     fn head(&self) -> Row {

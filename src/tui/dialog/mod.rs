@@ -5,7 +5,6 @@ mod confirm;
 mod copy;
 mod delete;
 mod filter;
-mod finding_page;
 mod findings;
 mod held;
 mod help;

@@ -46,7 +46,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         .filter(|action| {
             action.footer.contains(&view.focus) || first(action) || always.contains(&action.does)
         })
-        // What another tab is for would only take the place of a key that does something here.
+        // A key of another tab would only take the place of one that does something here.
         .filter(|action| {
             !(on_page && matches!(action.does, Do::See(_))) || action.possible(view, state).is_ok()
         })

@@ -7,6 +7,7 @@ use super::process;
 use jiff::Timestamp;
 use opdev_event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
 use opdev_panes::finding_sign;
+use opdev_panes::header_parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
 use opdev_panes::keys::action::Do;
 use opdev_panes::text::{Row, cut, cut_apart, width};
 use opdev_panes::theme::Role;
@@ -14,23 +15,7 @@ use opdev_state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A part of the left side.
-struct HeaderPart {
-    /// The separator from the part before.
-    join: &'static str,
-    role: Role,
-    text: String,
-    /// The lowest one gives way first.
-    keep: u8,
-    /// True if it may be cut in the middle where nothing else helps.
-    long: bool,
-}
-
-/// Parts with this never give way.
-const ALWAYS: u8 = 9;
-/// A name that is cut keeps so much.
-const LEAST_NAME: usize = 12;
-/// What counts errors and warnings stands at the end of the line; its place stays free where there are none,
+/// The counts of errors and warnings stand at the end of the line; their place stays free where there are none,
 /// so that nothing moves when the first one comes.
 const BADGE: usize = 9;
 /// On a narrower screen that place is needed.
@@ -96,45 +81,6 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
         row.0.extend(badge.0);
     }
     row
-}
-
-/// The parts that stay, and the words for the save: the longest only beside all parts; others before a name
-/// is cut.
-fn fitting(parts: Vec<HeaderPart>, texts: &[String], cells: usize) -> (Vec<HeaderPart>, String) {
-    let levels = |parts: &[HeaderPart]| {
-        let mut all: Vec<u8> = parts.iter().map(|part| part.keep).filter(|keep| *keep < ALWAYS).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    };
-    let levels = levels(&parts);
-    for (at, text) in texts.iter().enumerate() {
-        let most = if at == 0 && texts.len() > 3 { 0 } else { levels.len() };
-        for dropped in 0..=most {
-            let least = dropped.checked_sub(1).map_or(0, |last| levels[last] + 1);
-            let shown = parts.iter().filter(|part| part.keep >= least);
-            let shown: usize = shown.enumerate().map(|(i, part)| size(i, part)).sum();
-            if shown + width(text) + 3 <= cells {
-                return (parts.into_iter().filter(|part| part.keep >= least).collect(), text.clone());
-            }
-        }
-    }
-    // Names are cut now, and where even that does not help, a sign says it.
-    let parts: Vec<HeaderPart> = parts.into_iter().filter(|part| part.keep >= ALWAYS).collect();
-    let gives = |part: &HeaderPart| if part.long { width(&part.text).saturating_sub(LEAST_NAME) } else { 0 };
-    let least = used(&parts) - parts.iter().map(gives).sum::<usize>();
-    let sign = || texts.last().and_then(|text| text.split(' ').next()).unwrap_or_default().to_owned();
-    let text = texts.iter().find(|text| least + width(text) + 3 <= cells).cloned().unwrap_or_else(sign);
-    (parts, text)
-}
-
-fn size(at: usize, part: &HeaderPart) -> usize {
-    let join = if at == 0 { 1 } else { width(part.join) };
-    join + width(&part.text)
-}
-
-fn used(parts: &[HeaderPart]) -> usize {
-    parts.iter().enumerate().map(|(i, part)| size(i, part)).sum()
 }
 
 fn parts(state: &State, view: &ViewState) -> Vec<HeaderPart> {

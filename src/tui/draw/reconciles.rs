@@ -5,32 +5,18 @@ use super::super::view::ViewState;
 use super::found;
 use super::lists::{mark, put, words_of};
 use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, RuleFinding, words};
-use opdev_object::meta::ObjectRef;
 use opdev_panes::detail::parts::clock;
 use opdev_panes::finding_sign;
 use opdev_panes::folds::{ReconcileRow, only_retries};
+use opdev_panes::lists::reconcile_columns::{RESULT, ReconcileCells, ReconcileColumns};
 use opdev_panes::pane::Pane;
-use opdev_panes::text::{Row, clean, cut_apart, cut_words, left, right, width};
+use opdev_panes::text::{Row, clean, cut_words};
 use opdev_panes::theme::Role;
 use opdev_panes::waterfall::{self, Line};
 use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-
-/// The selection, what is open, the sign, and a blank.
-const SIGN: usize = 4;
-const TIME: usize = 9;
-const RESULT: usize = 13;
-const TOOK: usize = 6;
-const WROTE: usize = 19;
-/// From these widths on there are TOOK and WROTE.
-const WITH_TOOK: usize = 60;
-const WITH_WROTE: usize = 90;
-/// Less of a reason says nothing; TIME gives way before.
-const LEAST_WHY: usize = 18;
-/// What a reason of that sort begins with.
-const OWN_WRITE: &str = "operator's own write: ";
 
 /// Draws it; the reconciles under way stand on top.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
@@ -48,8 +34,9 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let height = (area.height.saturating_sub(top) as usize).max(1);
     view.screen.heights[Pane::Reconciles.index()] = height;
     let window = view.reconciles.selection.window(view.reconciles.rows.len(), height);
-    let columns = Columns::of(state, view, all, cells);
-    let heading = columns.row(&Cells {
+    let columns =
+        ReconcileColumns::of(all, (state.kinds().len() > 1, view.resources.namespaces_differ), cells);
+    let heading = columns.row(&ReconcileCells {
         time: "TIME".to_owned(),
         object: "OBJECT".to_owned(),
         why: "WHY".to_owned(),
@@ -60,12 +47,12 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     put(&[Row::new(Role::Dim, format!("    {}", heading.concat()))], view, buffer, area);
     let mut y = area.y + 1;
     for reconcile in running.iter().take((area.height as usize).saturating_sub(2)) {
-        let text = columns.row(&Cells {
+        let text = columns.row(&ReconcileCells {
             time: clock(reconcile.at, &view.look.zone),
             object: columns.called(&reconcile.object),
             why: columns.why(&words::causes_of(&reconcile.object, &reconcile.causes), 1),
             result: "running".to_owned(),
-            ..Cells::default()
+            ..ReconcileCells::default()
         });
         let row = Row::new(Role::Busy, format!("  ↻ {}", text.concat()));
         row.draw(buffer, view.look.theme, (area.x, y), cells, false);
@@ -116,7 +103,7 @@ fn reconcile_row(
     (state, view): (&State, &ViewState),
     row: &ReconcileRow,
     reconcile: &Reconcile,
-    columns: &Columns,
+    columns: &ReconcileColumns,
     selected: bool,
 ) -> Row {
     let open = view.reconciles.open.contains(&reconcile.id);
@@ -133,7 +120,7 @@ fn reconcile_row(
     let whole = view.filter(Pane::Reconciles).is_empty();
     let storm = state.findings.storm_of(reconcile).filter(|_| whole);
     let times = storm.map_or(row.times, |found| storm_times(found, row.times));
-    let [time, object, why, result, wrote, took] = columns.row(&Cells {
+    let [time, object, why, result, wrote, took] = columns.row(&ReconcileCells {
         time: clock(reconcile.at, &view.look.zone),
         object: columns.called(&reconcile.object),
         why: columns.why(&why(reconcile), times),
@@ -148,7 +135,7 @@ fn reconcile_row(
         .and(Role::Text, format!("{wrote}{took}"))
 }
 
-/// How many reconciles a folded storm stands for: older ones may be forgotten.
+/// The number of reconciles that a folded storm stands for: older ones may be forgotten.
 fn storm_times(found: &RuleFinding, times: usize) -> usize {
     if times > 1 { times.max(usize::try_from(found.times).unwrap_or(times)) } else { times }
 }
@@ -158,124 +145,6 @@ fn storm_row(state: &State, reconcile: &Reconcile, cells: usize, selected: bool)
     let why = state.findings.storm_of(reconcile).map(|found| words::one_line(&found.why)).unwrap_or_default();
     let room = cells.saturating_sub(7);
     Row::new(Role::Text, mark(selected)).and(Role::Dim, format!("   └ {}", cut_words(&clean(&why), room)))
-}
-
-/// The texts of one row.
-#[derive(Default)]
-struct Cells {
-    time: String,
-    object: String,
-    why: String,
-    result: String,
-    wrote: String,
-    took: String,
-}
-
-/// How wide each column is, its gap included; 0 leaves one out.
-struct Columns {
-    time: usize,
-    object: usize,
-    why: usize,
-    wrote: usize,
-    took: usize,
-    /// True if an object is called by its kind, and by its namespace.
-    kind: bool,
-    namespace: bool,
-}
-
-impl Columns {
-    fn of(state: &State, view: &ViewState, all: bool, cells: usize) -> Self {
-        let mut columns = Columns {
-            time: TIME,
-            object: if all { (cells / 4).clamp(12, 30) + 1 } else { 0 },
-            why: 0,
-            wrote: if cells >= WITH_WROTE { WROTE } else { 0 },
-            took: if cells >= WITH_TOOK { TOOK } else { 0 },
-            kind: state.kinds().len() > 1,
-            namespace: view.resources.namespaces_differ,
-        };
-        // The blank behind the last column belongs to the border.
-        let rest = |columns: &Columns| {
-            let taken = SIGN + columns.time + columns.object + 1 + RESULT + columns.wrote + columns.took;
-            cells.saturating_sub(taken + usize::from(columns.time > 0))
-        };
-        if rest(&columns) < LEAST_WHY {
-            columns.time = 0;
-        }
-        columns.why = rest(&columns);
-        columns
-    }
-
-    /// An object as it is called in this list: by what tells it from the others.
-    fn called(&self, object: &ObjectRef) -> String {
-        let namespace = object.namespace.as_ref().filter(|_| self.namespace);
-        let name = namespace.map_or_else(|| object.name.clone(), |space| format!("{space}/{}", object.name));
-        if self.kind { format!("{} {name}", object.gvk.kind) } else { name }
-    }
-
-    /// A reason as it fits: echoes of own writes give way first, then what the sign and the result say, too,
-    /// then the front of a path, then the end of the text; never how often.
-    fn why(&self, why: &str, times: usize) -> String {
-        let times = if times > 1 { format!(" ×{times}") } else { String::new() };
-        let room = self.why.saturating_sub(width(&times));
-        let mut why = why.to_owned();
-        let ways: [fn(&str) -> String; 4] = [without_echoes, without_retry, without_own_name, without_fronts];
-        for shorter in ways {
-            if width(&why) > room {
-                why = shorter(&why);
-            }
-        }
-        format!("{}{times}", cut_words(&why, room))
-    }
-
-    /// One row, cell by cell: time, object, why, result, wrote, took.
-    fn row(&self, cells: &Cells) -> [String; 6] {
-        let cell = |text: &str, size: usize| match size {
-            0 => String::new(),
-            size => format!("{} ", left(text, size - 1)),
-        };
-        let object = match self.object {
-            0 => String::new(),
-            // The ends of names tell them apart.
-            size => cell(&cut_apart(&[cells.object.as_str()], size - 1).concat(), size),
-        };
-        [
-            cell(&cells.time, self.time),
-            object,
-            left(&cells.why, self.why),
-            format!(" {}", left(&cells.result, RESULT)),
-            if self.wrote > 0 { format!(" {}", left(&cells.wrote, self.wrote - 1)) } else { String::new() },
-            if self.took > 0 { format!(" {}", right(&cells.took, self.took - 1)) } else { String::new() },
-        ]
-    }
-}
-
-/// The reasons that are no echo of an own write, where there are any.
-fn without_echoes(text: &str) -> String {
-    match text.find(" · operator's own write") {
-        Some(at) => text[..at].to_owned(),
-        None => text.to_owned(),
-    }
-}
-
-/// `operator's own write: Deployment` for one that names the Deployment, too: mostly it is named like its owner.
-fn without_own_name(text: &str) -> String {
-    let rest = text.strip_prefix(OWN_WRITE).filter(|rest| rest.split(' ').count() == 2);
-    let kind = rest.and_then(|rest| rest.split(' ').next());
-    kind.map_or_else(|| text.to_owned(), |kind| format!("{OWN_WRITE}{kind}"))
-}
-
-fn without_retry(text: &str) -> String {
-    text.strip_prefix("retry: ").unwrap_or(text).to_owned()
-}
-
-/// A text with the last part of each path alone: `size 2→3` for `.spec.size 2→3`.
-fn without_fronts(text: &str) -> String {
-    let word = |word: &str| match word.strip_prefix('.') {
-        Some(path) if !path.contains('[') => path.rsplit('.').next().unwrap_or(path).to_owned(),
-        Some(_) | None => word.to_owned(),
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The causes; of a failed reconcile the error, too.

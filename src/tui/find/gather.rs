@@ -1,10 +1,10 @@
 //! Candidates of each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
 
-use super::candidates::{Index, Item, What};
 use crate::act::programs;
 use crate::view::ViewState;
 use opdev_event::{Destination, FaultRule, PodFailure, words};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::candidates::{Index, Item, What};
 use opdev_panes::keys::action::{Do, Seek};
 use opdev_panes::theme::Theme;
 use opdev_state::State;

@@ -1,7 +1,7 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
 //! of the log is shown. View changes only; the rows of `keys/registry.rs` name these functions.
 
-pub(crate) mod candidates;
+pub(crate) mod choice;
 pub(crate) mod gather;
 pub(crate) mod last_search;
 pub(crate) mod picker;
@@ -12,10 +12,10 @@ use super::act::programs;
 use super::dialog::{Answer, Leave, Samples};
 use super::draw::shown_columns;
 use super::view::ViewState;
-use crate::find::candidates::Item;
 use crate::find::gather::is_here;
 use opdev_event::{Level, ObjectTask, OperatorTask, Place, SessionRequest, Task};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::candidates::Item;
 use opdev_panes::disabled::NotNow;
 use opdev_panes::keys::action::{Do, Seek};
 use opdev_panes::lists::table::{Column, Sort};

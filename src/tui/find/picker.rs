@@ -2,7 +2,7 @@
 //! namespaces, contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does
 //! what was chosen.
 
-use super::candidates::{Item, Picker, Remembered, What};
+use super::choice::Picker;
 use super::gather::gather;
 use crate::act::programs::possible;
 use crate::dialog::{Answer, Scale};
@@ -11,6 +11,7 @@ use crate::layer::{Canvas, Layer, Need};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_event::FaultRule;
+use opdev_panes::candidates::{Item, Remembered, What};
 use opdev_panes::click_targets::Dialog;
 use opdev_panes::keys::action::Do;
 use opdev_panes::keys::chord::Key;

@@ -10,10 +10,10 @@ use crate::command::Command;
 use crate::dialog::{
     Copy, FilterLine, FindingsList, Help, Memory, New, Notices, Samples, SearchLine, Tasks, Undo,
 };
-use crate::find::candidates::What;
 use crate::find::picker::open;
 use crate::find::{self, search_step};
 use opdev_event::{DraftTask, ProjectTask, SourcesTask};
+use opdev_panes::candidates::What;
 use opdev_panes::detail::TABS;
 use opdev_panes::keys::action::{Do, Section, See, Seek, SortKey, action};
 use opdev_panes::layout::Side;

@@ -20,8 +20,8 @@ pub fn sign(finding: &RuleFinding) -> &'static str {
     if finding.is_open() { finding.severity.sign() } else { "✓" }
 }
 
-/// How many errors and warnings are open, for the end of the first line, in words where there is room; empty
-/// where none is.
+/// The numbers of open errors and warnings for the end of the first line, in words where there is room; empty
+/// where none is open.
 pub fn badge(state: &State, words: bool) -> Row {
     let (errors, warnings) = state.findings.counts();
     let named = |count: usize, word: &str| match (words, count) {

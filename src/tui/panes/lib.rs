@@ -1,15 +1,17 @@
-//! Panes: what each of them holds and how its lines look; the keys, the theme and the terminal that all
-//! share. Knows no dialog and makes no request.
+//! Panes: what each of them holds and how its lines look; the keys, the theme that all share. Knows no dialog and makes no request.
 
 pub mod below;
+pub mod candidates;
 pub mod click_targets;
 pub mod detail;
 pub mod detail_pane;
 pub mod disabled;
+pub mod finding_page;
 pub mod finding_sign;
 pub mod folds;
 pub mod fuzzy;
 pub mod glyphs;
+pub mod header_parts;
 pub mod keys;
 pub mod kubectl;
 pub mod layout;
@@ -18,7 +20,6 @@ pub mod log_pane;
 pub mod pane;
 pub mod replicas;
 pub mod screen;
-pub mod terminal;
 pub mod text;
 pub mod theme;
 pub mod waterfall;

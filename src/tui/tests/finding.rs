@@ -5,7 +5,7 @@ use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
 use crate::dialog::Samples;
-use crate::find::candidates::{Picker, What};
+use crate::find::choice::Picker;
 use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use crate::{Command, Input, update};
@@ -13,6 +13,7 @@ use opdev_event::{
     Asker, Destination, Event, KindHealth, Level, ObjectGone, ObjectTask, OnExit, PrinterColumn, Request,
     SessionRequest, SourcesChanged, SourcesTask,
 };
+use opdev_panes::candidates::What;
 use opdev_panes::keys::chord::Key;
 use opdev_panes::lists::table::Table;
 use opdev_panes::pane::Pane;

@@ -1,5 +1,5 @@
 //! The pictures of the README: frames as SVG, one that stands still and some that follow each other.
-//! `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws them anew, so that what the README shows is what the
+//! `UPDATE_GOLDEN=1 cargo test -p opdev-tui` draws them anew, so that what the README shows is what the
 //! program shows.
 
 use super::fixture::{broken, busy, events, in_theme, of, sources, started};

@@ -1,5 +1,5 @@
 //! Random keys, clicks, pastes, sizes and events, without a panic and without a control character on the
-//! screen. A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for
+//! screen. A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev-tui tui::soak` goes on for
 //! ten minutes.
 
 use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen};

@@ -1,10 +1,14 @@
 //! One message, told again and again.
 
-use crate::facts::{MOST_EVENTS, Table};
+use crate::facts::{EVENTS_KEPT, Table};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
+
+/// New Events in a minute. client-go puts more of one reason together and counts them.
+const FLOOD: usize = 10;
+const _: () = assert!(FLOOD <= EVENTS_KEPT, "a rule sees no more Events than are kept");
 
 pub(crate) static RULE: Rule = Rule {
     id: "event-flood",
@@ -35,9 +39,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let works = table.tracks.iter().any(|((_, object), track)| {
             *object == event.about && !(track.fields.is_empty() && track.made.is_empty())
         });
-        let why = if lately >= 10 {
+        let why = if lately >= FLOOD {
             format!("{lately} Events {} with the same message were recorded in a minute", event.reason)
-        } else if all >= MOST_EVENTS && !works {
+        } else if all >= FLOOD && !works {
             format!(
                 "{all} Events about {} were recorded in a minute, and nothing else was written",
                 event.about.name

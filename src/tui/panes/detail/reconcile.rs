@@ -35,7 +35,7 @@ pub(super) fn headline(reconcile: &Reconcile) -> Row {
         .and(Role::Text, text)
 }
 
-/// How many calls it made, and how many of them were refused. Nothing where it wrote, but its calls were not
+/// The number of its calls, and of those that were refused. Nothing where it wrote, but its calls were not
 /// seen.
 fn calls(reconcile: &Reconcile) -> String {
     let made = reconcile.calls.len();

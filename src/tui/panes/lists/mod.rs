@@ -6,6 +6,7 @@ pub mod kind_table;
 pub mod marks;
 pub mod owned_tree;
 pub mod pane_rows;
+pub mod reconcile_columns;
 pub mod reconcile_list;
 pub mod resource_list;
 pub mod selection;

@@ -1,19 +1,19 @@
 //! The page of one finding: what is wrong, where, the code, the cure, and the reconciles that show it.
 
-use crate::view::ViewState;
+use crate::finding_sign::role;
+use crate::text::{Row, clean, right, wrap};
+use crate::theme::Role;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use opdev_event::{RuleFinding, words};
-use opdev_panes::finding_sign::role;
-use opdev_panes::text::{Row, clean, right, wrap};
-use opdev_panes::theme::Role;
 use opdev_state::State;
 
 /// The width of the names before the texts.
 const NAME: usize = 9;
 
 /// The rows above those of the reconciles.
-pub(super) fn page(finding: &RuleFinding, cells: usize, view: &ViewState) -> Vec<Row> {
-    let time = |at: Timestamp| at.to_zoned(view.look.zone.clone()).strftime("%H:%M:%S").to_string();
+pub fn page(finding: &RuleFinding, cells: usize, zone: &TimeZone) -> Vec<Row> {
+    let time = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
     let because = match finding.explains.as_slice() {
         [] => String::new(),
         rules => format!(" · also {}", rules.join(", ")),
@@ -56,7 +56,7 @@ fn named(name: &str, role: Role, text: &str, cells: usize) -> Vec<Row> {
 }
 
 /// The head of the list of reconciles that show a finding.
-pub(super) fn shown_by(finding: &RuleFinding) -> String {
+pub fn shown_by(finding: &RuleFinding) -> String {
     match finding.times {
         1 => "Seen once, in reconcile".to_owned(),
         many => format!("Seen {many} times, newest reconciles"),
@@ -64,12 +64,7 @@ pub(super) fn shown_by(finding: &RuleFinding) -> String {
 }
 
 /// The newest reconciles that show it, newest first, and below them the first one.
-pub(super) fn reconciles(
-    finding: &RuleFinding,
-    state: &State,
-    chosen: Option<usize>,
-    view: &ViewState,
-) -> Vec<Row> {
+pub fn reconciles(finding: &RuleFinding, state: &State, chosen: Option<usize>, zone: &TimeZone) -> Vec<Row> {
     let kept = |id: &u64| state.history.all().iter().rev().find(|reconcile| reconcile.id == *id);
     let mut rows = Vec::new();
     for (at, id) in ids(finding).iter().enumerate() {
@@ -78,7 +73,7 @@ pub(super) fn reconciles(
         rows.push(match kept(id) {
             None => row.and(Role::Dim, "is no longer kept"),
             Some(reconcile) => {
-                let at = reconcile.at.to_zoned(view.look.zone.clone()).strftime("%H:%M:%S").to_string();
+                let at = reconcile.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
                 row.and(Role::Dim, format!("{at}  "))
                     .and(Role::Text, words::came_to(reconcile))
                     .and(Role::Dim, right(&words::took(reconcile.took), 8))
@@ -86,14 +81,14 @@ pub(super) fn reconciles(
         });
     }
     if finding.since > 0 && !finding.reconciles.contains(&finding.since) {
-        let at = finding.first.to_zoned(view.look.zone.clone()).strftime("%H:%M:%S").to_string();
+        let at = finding.first.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
         rows.push(Row::new(Role::Dim, format!("   the first was #{} at {at}", finding.since)));
     }
     rows
 }
 
 /// The reconciles that a page lists, newest first.
-pub(super) fn ids(finding: &RuleFinding) -> Vec<u64> {
+pub fn ids(finding: &RuleFinding) -> Vec<u64> {
     let mut ids = finding.reconciles.clone();
     ids.sort_unstable_by(|a, b| b.cmp(a));
     ids

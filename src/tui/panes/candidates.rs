@@ -1,10 +1,9 @@
-//! Candidates of a list, and those that match the typed text. Knows no view; `picker` gathers and opens.
+//! Candidates of a list, and those that match the typed text. Knows no view.
 
+use crate::fuzzy::{Nearness, Query};
+use crate::keys::action::Do;
 use opdev_event::{Destination, FaultRule, PodFailure};
 use opdev_object::meta::ObjectKey;
-use opdev_panes::fuzzy::{Nearness, Query};
-use opdev_panes::keys::action::Do;
-use opdev_panes::theme::Theme;
 use opdev_state::{Changes, State};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ const MOST: usize = 1_000;
 
 /// The list that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub enum What {
     /// Every action, and what they take.
     Palette,
     /// Every object, kind, file, reconcile and action.
@@ -37,7 +36,7 @@ pub(crate) enum What {
 
 /// Something to choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
+pub enum Item {
     Action(Do),
     Object(Arc<ObjectKey>),
     Kind {
@@ -75,37 +74,37 @@ pub(crate) enum Item {
 
 /// Everything that can be chosen, with the texts to search.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    pub(crate) items: Vec<Item>,
+pub struct Index {
+    pub items: Vec<Item>,
     /// The texts one after the other: what is shown, and then other names.
-    pub(crate) text: String,
+    pub text: String,
     /// Where each text begins, and where its other names do.
-    pub(crate) at: Vec<(u32, u32)>,
+    pub at: Vec<(u32, u32)>,
     /// The texts in lower case.
-    pub(crate) lower: Vec<u8>,
+    pub lower: Vec<u8>,
     /// Names that mean exactly one thing.
-    pub(crate) exact: HashMap<String, u32>,
+    pub exact: HashMap<String, u32>,
 }
 
 /// The last search of the jump, good for as long as nothing has changed.
 #[derive(Debug)]
-pub(crate) struct Remembered {
-    pub(crate) index: Arc<Index>,
-    pub(crate) changes: Changes,
-    pub(crate) reconciles: u64,
-    pub(crate) sources: Option<u64>,
-    pub(crate) files: Option<Arc<[String]>>,
+pub struct Remembered {
+    pub index: Arc<Index>,
+    pub changes: Changes,
+    pub reconciles: u64,
+    pub sources: Option<u64>,
+    pub files: Option<Arc<[String]>>,
 }
 
 impl Remembered {
-    pub(crate) fn of(index: &Arc<Index>, state: &State) -> Self {
+    pub fn of(index: &Arc<Index>, state: &State) -> Self {
         let sources = state.reload.live.as_ref().map(|live| live.sources);
         let changes = state.objects.changes().clone();
         let files = state.files.clone();
         Remembered { index: Arc::clone(index), changes, reconciles: state.history.total, sources, files }
     }
 
-    pub(crate) fn fits(&self, state: &State) -> bool {
+    pub fn fits(&self, state: &State) -> bool {
         state.objects.changes().same(&self.changes)
             && state.history.total == self.reconciles
             && state.reload.live.as_ref().map(|live| live.sources) == self.sources
@@ -113,31 +112,8 @@ impl Remembered {
     }
 }
 
-/// A list to choose from.
-#[derive(Clone, Debug)]
-pub(crate) struct Picker {
-    pub(crate) what: What,
-    pub(crate) typed: String,
-    /// True if what is typed comes from the last time: typing replaces it.
-    pub(crate) resumed: bool,
-    pub(crate) index: usize,
-    /// The command typed before that is shown, counted from the newest.
-    pub(crate) recalled: Option<usize>,
-    /// True if the kinds of the API server are among what can be chosen.
-    pub(crate) has_kinds: bool,
-    /// The files that are.
-    pub(crate) files: Option<Arc<[String]>>,
-    /// The theme to go back to, while another one is tried.
-    pub(crate) before: Option<Theme>,
-    pub(crate) of: Arc<Index>,
-    /// All that match, in no order; what is searched where more is typed.
-    pub(crate) matched: Arc<Vec<u32>>,
-    /// The best of them, best first.
-    pub(crate) best: Arc<Vec<u32>>,
-}
-
 impl Index {
-    pub(crate) fn push(&mut self, item: Item, shown: &str, other: &str) {
+    pub fn push(&mut self, item: Item, shown: &str, other: &str) {
         let start = small(self.text.len());
         self.text.push_str(shown);
         let middle = small(self.text.len());
@@ -149,50 +125,50 @@ impl Index {
         self.items.push(item);
     }
 
-    pub(crate) fn named(&mut self, name: &str) {
+    pub fn named(&mut self, name: &str) {
         self.exact.insert(name.to_lowercase(), small(self.items.len()) - 1);
     }
 
-    pub(crate) fn done(mut self) -> Self {
+    pub fn done(mut self) -> Self {
         self.lower = self.text.to_ascii_lowercase().into_bytes();
         self
     }
 
     /// A name that means one thing, unless it means another one already.
-    pub(crate) fn also_named(&mut self, name: &str) {
+    pub fn also_named(&mut self, name: &str) {
         let last = small(self.items.len()) - 1;
         self.exact.entry(name.to_lowercase()).or_insert(last);
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    pub(crate) fn item(&self, at: u32) -> &Item {
+    pub fn item(&self, at: u32) -> &Item {
         &self.items[at as usize]
     }
 
-    pub(crate) fn range(&self, at: u32) -> std::ops::Range<usize> {
+    pub fn range(&self, at: u32) -> std::ops::Range<usize> {
         let end = self.at.get(at as usize + 1).map_or(self.text.len(), |next| next.0 as usize);
         self.at[at as usize].0 as usize..end
     }
 
     /// The text of one, as it is shown.
-    pub(crate) fn shown(&self, at: u32) -> &str {
+    pub fn shown(&self, at: u32) -> &str {
         let (start, end) = self.at[at as usize];
         &self.text[start as usize..end as usize]
     }
 
     /// The bytes of the shown text that match.
-    pub(crate) fn matches(&self, at: u32, query: &Query) -> Vec<usize> {
+    pub fn matches(&self, at: u32, query: &Query) -> Vec<usize> {
         let most = self.shown(at).len();
         let mut found = query.positions(&self.lower[self.range(at)]);
         found.retain(|byte| *byte < most);
         found
     }
 
-    pub(crate) fn search(&self, typed: &str, query: &Query, among: Option<&[u32]>) -> (Vec<u32>, Vec<u32>) {
+    pub fn search(&self, typed: &str, query: &Query, among: Option<&[u32]>) -> (Vec<u32>, Vec<u32>) {
         let all: Vec<u32>;
         let among = match among {
             Some(among) => among,
@@ -224,49 +200,13 @@ impl Index {
     }
 
     /// How long the name is that a text begins with; what is said of it follows two blanks.
-    pub(crate) fn named_len(&self, at: u32) -> usize {
+    pub fn named_len(&self, at: u32) -> usize {
         let (start, end) = self.at[at as usize];
         let shown = &self.text.as_bytes()[start as usize..end as usize];
         shown.windows(2).position(|pair| pair == b"  ").unwrap_or(shown.len())
     }
 }
 
-pub(crate) fn small(n: usize) -> u32 {
+pub fn small(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-impl Picker {
-    /// The typed text, as it is searched for.
-    pub(crate) fn query(&self) -> Query {
-        if self.what == What::Palette { Query::close(&self.typed) } else { Query::new(&self.typed) }
-    }
-
-    /// How many match.
-    pub(crate) fn matching(&self) -> usize {
-        self.matched.len()
-    }
-
-    /// Takes another list in, and keeps what is typed.
-    pub(crate) fn fill(&mut self, other: Picker) {
-        let index = self.index;
-        (self.of, self.has_kinds, self.files) = (other.of, other.has_kinds, other.files);
-        self.search(false);
-        self.index = index.min(self.best.len().saturating_sub(1));
-    }
-
-    pub(crate) fn search(&mut self, narrower: bool) {
-        let query = self.query();
-        let among = narrower.then(|| Arc::clone(&self.matched)).filter(|_| self.what == What::Jump);
-        let (matched, best) = self.of.search(&self.typed, &query, among.as_deref().map(Vec::as_slice));
-        (self.matched, self.best, self.index) = (Arc::new(matched), Arc::new(best), 0);
-    }
-
-    pub(crate) fn push(&mut self, text: &str) {
-        let replaced = std::mem::take(&mut self.resumed);
-        if replaced {
-            self.typed.clear();
-        }
-        self.typed.push_str(text);
-        self.search(!replaced);
-    }
 }

@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a write may take before keys are read elsewhere. A slow link is no reason.
+/// The longest time that a write may take before keys are read elsewhere. A slow link is no reason.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// How often keys are looked for from then on.
+/// The time between two looks for keys from then on.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long one look may take. With no time at all, crossterm looks only at what it has read before.
+/// The longest time of one look. With no time at all, crossterm looks only at what it has read before.
 const MOMENT: Duration = Duration::from_millis(5);
 
 /// The write that goes on, and what was typed meanwhile. A write ends only with this lock, so that nobody else
@@ -74,7 +74,7 @@ impl Write for WatchedOutput {
     }
 }
 
-/// What was typed while a write took long, and is to be taken now.
+/// Keys that were typed while a write took long, and are to be taken now.
 pub fn typed() -> Vec<Event> {
     std::mem::take(&mut output().typed)
 }
@@ -89,10 +89,6 @@ fn read_while_frozen() {
             thread::sleep(SLOW);
             continue;
         };
-        let _ = std::fs::write(
-            "/tmp/frozen.dbg",
-            format!("{:?} {:?} {:?}\n", since.elapsed(), now.typed, event::poll(MOMENT)),
-        );
         let left = SLOW.saturating_sub(since.elapsed());
         if left.is_zero() && stop_is_typed(&mut now.typed) {
             // Not the signal of the key: only this one is obeyed within a time.
