@@ -1,7 +1,7 @@
 //! A list to choose from, and the text that narrows it. Knows no view; `picker` gathers and opens.
 
-use opdev_panes::candidates::{Index, What};
 use opdev_panes::fuzzy::Query;
+use opdev_panes::lists::candidates::{Index, What};
 use opdev_panes::theme::Theme;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Memory for the next search: text typed into the lists, and the state they were gathered from.
 
-use opdev_panes::candidates::Remembered;
+use opdev_panes::lists::candidates::Remembered;
 
 /// The searches that are remembered.
 #[derive(Default)]

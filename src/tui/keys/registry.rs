@@ -13,10 +13,10 @@ use crate::dialog::{
 use crate::find::picker::open;
 use crate::find::{self, search_step};
 use opdev_event::{DraftTask, ProjectTask, SourcesTask};
-use opdev_panes::candidates::What;
 use opdev_panes::detail::TABS;
 use opdev_panes::keys::action::{Do, Section, See, Seek, SortKey, action};
 use opdev_panes::layout::Side;
+use opdev_panes::lists::candidates::What;
 use opdev_panes::lists::table::Column;
 use opdev_panes::pane::Pane;
 use std::sync::LazyLock;

@@ -1,7 +1,6 @@
 //! Panes: what each of them holds and how its lines look; the keys, the theme that all share. Knows no dialog and makes no request.
 
 pub mod below;
-pub mod candidates;
 pub mod click_targets;
 pub mod detail;
 pub mod detail_pane;

@@ -13,8 +13,8 @@ use opdev_event::{
     Asker, Destination, Event, KindHealth, Level, ObjectGone, ObjectTask, OnExit, PrinterColumn, Request,
     SessionRequest, SourcesChanged, SourcesTask,
 };
-use opdev_panes::candidates::What;
 use opdev_panes::keys::chord::Key;
+use opdev_panes::lists::candidates::What;
 use opdev_panes::lists::table::Table;
 use opdev_panes::pane::Pane;
 use opdev_state::State;

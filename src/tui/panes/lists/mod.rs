@@ -1,6 +1,7 @@
 //! Lists: the rows of resources, owned objects, reconciles and of the table of a kind; their filter, marks
 //! and selection.
 
+pub mod candidates;
 pub mod filter;
 pub mod kind_table;
 pub mod marks;
