@@ -79,6 +79,9 @@ impl Listener {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
+        if let Some(folder) = socket.parent() {
+            remove_left(folder);
+        }
         let listener = UnixListener::bind(socket).map_err(failed)?;
         private(socket).map_err(failed)?;
         let (records, receiver) = mpsc::channel(ROOM);
@@ -113,6 +116,24 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.accepting.abort();
         _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Removes the sockets of processes that were killed: nobody listens on them.
+fn remove_left(folder: &Path) {
+    use std::os::unix::fs::FileTypeExt as _;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        let is_ours = name.starts_with("trace-") && name.ends_with(".sock");
+        // That of the entry itself, never of what a link leads to.
+        let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
+        if is_ours && is_socket {
+            let tried = std::os::unix::net::UnixStream::connect(entry.path());
+            if tried.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
+                _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
@@ -205,5 +226,29 @@ async fn hear(process: u64, stream: impl AsyncRead + Unpin, heard: &Heard) {
         if heard.records.send(Traced { process, at: Timestamp::now(), record }).await.is_err() || !whole {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::net::UnixListener as Plain;
+
+    #[tokio::test]
+    async fn sockets_of_processes_that_were_killed_go_and_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        drop(Plain::bind(at("trace-1.sock")).unwrap());
+        let _alive = Plain::bind(at("trace-2.sock")).unwrap();
+        drop(Plain::bind(at("other-1.sock")).unwrap());
+        fs::write(at("trace-3.sock"), "no socket").unwrap();
+        let (listener, _records) = Listener::start(&at("trace-4.sock")).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["other-1.sock", "trace-2.sock", "trace-3.sock", "trace-4.sock"]);
+        drop(listener);
+        assert!(!at("trace-4.sock").exists());
     }
 }
