@@ -248,14 +248,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         if std::mem::take(&mut at.sleepy) {
             at.suspend().await?;
         }
-        if at.dirty && at.drawn.elapsed() >= at.gap {
-            at.draw()?;
-            at.follow();
-            for event in frozen::typed() {
-                if at.input(event)? {
-                    return Ok(());
-                }
-            }
+        if at.draw_due()? {
+            return Ok(());
         }
     }
 }
@@ -310,6 +304,16 @@ impl Loop {
             }
         }
         Ok(false)
+    }
+
+    /// Draws where that is due, and takes keys that were typed meanwhile; true means leave.
+    fn draw_due(&mut self) -> anyhow::Result<bool> {
+        if !self.dirty || self.drawn.elapsed() < self.gap {
+            return Ok(false);
+        }
+        self.draw()?;
+        self.follow();
+        frozen::typed().into_iter().try_fold(false, |leave, event| Ok(leave || self.input(event)?))
     }
 
     /// When to wake without a reason from outside.

@@ -338,7 +338,7 @@ fn draw(picker: &Picker, state: &State, view: &mut ViewState, canvas: &mut Canva
     let typed = Row::new(Role::Key, format!(" {prompt} "))
         .and(if picker.resumed { Role::Selected } else { Role::Text }, picker.typed.clone())
         .and(Role::Text, "▏")
-        .and(Role::Dim, format!("  {} of {}", picker.matching(), picker.of.len()));
+        .and(Role::Dim, format!("  {} of {}", picker.matching(), picker.of.count()));
     typed.draw(buffer, view.look.theme, (inner.x, inner.y), room, false);
     let height = (inner.height as usize).saturating_sub(2);
     let skip = (picker.index + 1).saturating_sub(height);
@@ -350,7 +350,8 @@ fn draw(picker: &Picker, state: &State, view: &mut ViewState, canvas: &mut Canva
     let chosen = (!picker.best.is_empty()).then(|| inner.y + 1 + (picker.index - skip) as u16);
     view.screen.spots.dialog = Some(Dialog { area, chosen });
     if picker.best.is_empty() {
-        let text = if picker.of.len() == 0 { " There is nothing to choose. " } else { " Nothing matches. " };
+        let text =
+            if picker.of.count() == 0 { " There is nothing to choose. " } else { " Nothing matches. " };
         Row::new(Role::Dim, text).draw(buffer, view.look.theme, (inner.x, inner.y + 1), room, false);
     }
     let keys = Row::new(Role::Key, " enter")

@@ -141,7 +141,7 @@ impl Index {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.items.len()
     }
 
@@ -173,7 +173,7 @@ impl Index {
         let among = match among {
             Some(among) => among,
             None => {
-                all = (0..small(self.len())).collect();
+                all = (0..small(self.count())).collect();
                 &all
             }
         };
