@@ -1,6 +1,6 @@
 //! The CRDs whose versions the program converts, as the project deploys them: its kustomization is built
-//! where patches are about conversion, for they may say so in many ways. Where it cannot be built, patches and
-//! files that name a CRD whole count.
+//! where patches are about conversion, for they may say so in many ways. Where it cannot be built, patches
+//! and files that name a CRD whole count.
 
 use super::kustomization::{ProjectFiles, documents, is_none, items, shown, texts};
 use super::webhooks::objects;
