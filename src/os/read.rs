@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes of a file that somebody has written by hand.
 pub const SMALL: u64 = 8 << 20;
@@ -133,18 +134,26 @@ pub fn paths(folder: impl AsRef<Path>) -> Vec<PathBuf> {
 pub struct Walk {
     left: usize,
     from: PathBuf,
+    /// When it ends at the latest.
+    until: Option<Instant>,
 }
 
 impl Walk {
     /// A walk that begins in a folder.
     pub fn from(folder: &Path) -> Walk {
-        Walk { left: MOST_ENTRIES, from: folder.to_owned() }
+        Walk { left: MOST_ENTRIES, from: folder.to_owned(), until: None }
+    }
+
+    /// This walk, ended after so long: folders may lie far away.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Walk {
+        Walk { until: Some(Instant::now() + time), ..self }
     }
 
     /// The entries of a folder, in the order of names. Nothing where it cannot be read, where the walk has
     /// seen too much, and once the process has been asked to end.
     pub fn entries(&mut self, folder: &Path) -> Vec<DirEntry> {
-        if self.left == 0 || ENDING.load(Ordering::Relaxed) {
+        if self.is_cut() || ENDING.load(Ordering::Relaxed) {
             return Vec::new();
         }
         let mut found = entries(folder).unwrap_or_default();
@@ -163,7 +172,7 @@ impl Walk {
 
     /// True if it was cut short.
     pub fn is_cut(&self) -> bool {
-        self.left == 0
+        self.left == 0 || self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -236,7 +245,7 @@ mod tests {
         for name in ["c", "a", "b"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let mut walk = Walk { left: 5, from: folder.path().to_owned() };
+        let mut walk = Walk { left: 5, ..Walk::from(folder.path()) };
         let names = |found: Vec<DirEntry>| -> Vec<_> {
             found.into_iter().map(|entry| entry.file_name().into_string().unwrap()).collect()
         };
@@ -244,6 +253,8 @@ mod tests {
         assert!(!walk.is_cut());
         assert_eq!(names(walk.entries(folder.path())), ["a", "b"]);
         assert!(walk.is_cut() && walk.entries(folder.path()).is_empty());
+        let mut late = Walk::from(folder.path()).within(Duration::ZERO);
+        assert!(late.is_cut() && late.entries(folder.path()).is_empty());
     }
 
     #[test]

@@ -10,13 +10,13 @@ pub fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let entries = read::entries(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let files = entries
-        .into_iter()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json"))
-        .filter(|path| path.file_stem().is_some_and(|stem| stem != "kustomization"))
-        .collect();
-    Ok(files)
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(|path| is_manifest(path)).collect())
+}
+
+/// Returns true if a file may have objects, by its name.
+pub fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json")
+        && path.file_stem().is_some_and(|stem| stem != "kustomization")
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ pub(crate) struct NamedWebhooks {
 /// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers
 /// ask for, as `make manifests` would write it.
 pub(crate) fn read(root: &Path, manifests: Option<&Path>) -> NamedWebhooks {
-    let webhooks = Webhooks::read(root, &Kustomized::of(root, manifests));
+    let webhooks = Webhooks::read(root, manifests, &Kustomized::of(root, manifests));
     if webhooks.has_admission() || !root.join("go.mod").is_file() {
         return NamedWebhooks { webhooks, ..NamedWebhooks::default() };
     }
@@ -213,6 +213,10 @@ impl Serving {
             if let Some(wrong) = &said.wrong {
                 let message = format!("the webhooks of the program are not known: {wrong}");
                 tell(&self.events, Level::Error, message, None).await;
+            }
+            if let Some(why) = &said.webhooks.unbuilt {
+                let message = format!("what the program converts is read from patches alone: {why}");
+                tell(&self.events, Level::Warn, message, None).await;
             }
             self.said.send_replace(Arc::new(said));
         }

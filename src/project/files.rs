@@ -3,6 +3,8 @@
 
 use super::Project;
 use super::chart_sources;
+pub use super::folders::{is_foreign, yaml_files_below, yaml_files_of};
+use super::go::crd_patches::FilePatches;
 use super::go::types::GoTypes;
 use super::trust::{self, Trust};
 use anyhow::Result;
@@ -12,7 +14,6 @@ use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
 use opdev_os::state_path::state_path;
 use opdev_os::watcher::WatchSet;
-use opdev_os::yaml_files::yaml_files;
 use opdev_sources::load::Outdated;
 use opdev_sources::load::{Files, Loader, Options, OwnProgram};
 use opdev_sources::{Allow, Sources};
@@ -145,6 +146,7 @@ pub struct Memory {
     /// Makes sources of files.
     pub loader: Loader,
     types: GoTypes,
+    patches: FilePatches,
     /// Links that lead out of the project, as of the last load that looked at all files.
     linked: Vec<(String, String)>,
 }
@@ -202,6 +204,7 @@ pub(crate) fn read(
         found
     };
     let (crds, samples) = (texts(&project.crds, 0), texts(&project.samples, SAMPLE_FOLDERS));
+    let patched = memory.patches.read(project, &crds, changed, &mut unread);
     let reconcilers = reconcilers(project);
     let year = jiff::Zoned::now().year().to_string();
     let files = Files {
@@ -212,6 +215,7 @@ pub(crate) fn read(
         named_charts: if reconcilers.is_empty() { BTreeMap::new() } else { named_charts(project) },
         types: memory.types.read(project, changed, &year),
         crds,
+        patched,
         reconcilers,
         samples,
         // Variables that are no UTF-8 cannot stand in a YAML file anyway.
@@ -251,18 +255,6 @@ pub fn samples(project: &Project) -> Vec<PathBuf> {
     };
     let paths = project.samples.iter().filter(inside).map(|path| project.root.join(path));
     paths.flat_map(|path| yaml_files_below(&path, SAMPLE_FOLDERS)).collect()
-}
-
-/// The YAML files of a folder, then those of the folders in it, so many levels down.
-pub fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
-    let mut files = yaml_files(path).unwrap_or_default();
-    if levels == 0 || !path.is_dir() {
-        return files;
-    }
-    let folders: Vec<PathBuf> =
-        read::paths(path).into_iter().filter(|path| path.is_dir() && !path.is_symlink()).collect();
-    files.extend(folders.iter().flat_map(|folder| yaml_files_below(folder, levels - 1)));
-    files
 }
 
 /// Deepest folder in which charts are looked for, and how many are taken.
@@ -344,12 +336,6 @@ pub fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
         }
     }
     texts
-}
-
-/// Folders that are not the user's own: packages and hidden files.
-pub fn is_foreign(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    name.starts_with('.') || matches!(&*name, "node_modules" | "vendor" | "target" | "testdata")
 }
 
 /// Writes `opdev.d.ts`, whole or not at all, where it differs.

@@ -5,6 +5,7 @@
 
 pub mod chart_sources;
 pub mod files;
+mod folders;
 pub mod go;
 pub mod journal;
 pub mod load;

@@ -157,7 +157,7 @@ impl Definitions {
     /// The CRDs of the newest files; the last working ones where those are broken.
     pub(super) fn load(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Definition>> {
         self.take_types(&files.types, diagnostics);
-        self.take_yaml(&files.crds, diagnostics);
+        self.take_yaml(files, diagnostics);
         let mut all: Vec<Arc<Definition>> = self.made.values().cloned().collect();
         let mut stale = BTreeSet::new();
         for definition in self.written.values().flatten() {
@@ -236,14 +236,19 @@ impl Definitions {
         diagnostics.extend(found);
     }
 
-    fn take_yaml(&mut self, files: &[(String, String)], diagnostics: &mut Vec<Diagnostic>) {
+    fn take_yaml(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
+        let Files { crds: files, patched, .. } = files;
         self.written.retain(|known, _| files.iter().any(|(path, _)| path == known));
         for (path, text) in files {
             match crd::read(text) {
                 Ok(read) => {
                     let texts: Texts = [(path.clone(), Arc::from(text.as_str()))].into();
+                    let patched = |crd| {
+                        let known = meta::name(&crd).and_then(|name| patched.get(name).cloned());
+                        known.unwrap_or_else(|| Arc::new(crd))
+                    };
                     let of = |crd| Definition {
-                        crd: Arc::new(crd),
+                        crd: patched(crd),
                         file: path.clone(),
                         files: vec![path.clone()],
                         places: BTreeMap::new(),

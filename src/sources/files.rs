@@ -5,6 +5,7 @@ use super::definitions::Types;
 use super::reconcilers::Texts;
 use opdev_event::{Diagnostic, Permission, Place, Severity};
 use opdev_helm::chart::FileSet;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
@@ -25,6 +26,8 @@ pub struct Files {
     pub types: Types,
     /// Paths and texts of CRD files.
     pub crds: Vec<(String, String)>,
+    /// CRDs of these files that the project's kustomization patches, as they are then, by name.
+    pub patched: BTreeMap<String, Arc<Value>>,
     /// Texts of everything below the folders of reconcilers.
     pub reconcilers: Texts,
     /// Paths and texts of samples.

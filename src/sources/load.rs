@@ -572,7 +572,7 @@ impl New<'_> {
         let New { files, charts, named, .. } = self;
         let (path, text) = &files.watches;
         let watches = (path, text.as_ref().map_err(ToString::to_string));
-        let yaml = (&watches, &files.settings, &files.crds, &files.samples, &files.env);
+        let yaml = (&watches, &files.settings, &files.crds, &files.patched, &files.samples, &files.env);
         hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
     }
 }

@@ -141,7 +141,7 @@ impl Writes {
 
     /// Notes a call of a program. Elections and Kubernetes events say nothing of the objects.
     pub(super) fn observe(&self, call: ObservedCall) {
-        if call.path.contains("/leases") || call.path.ends_with("/events") {
+        if says_nothing(&call.path) {
             return;
         }
         self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
@@ -168,6 +168,16 @@ fn without_times(object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.to_string().hash(&mut hasher);
     hasher.finish()
+}
+
+/// Returns true for elections and for Kubernetes events, of which each repetition is a write.
+fn says_nothing(path: &str) -> bool {
+    let groups: &[&str] = match ApiPath::of(path).resource {
+        "events" => &["/api/v1/", "/apis/events.k8s.io/"],
+        "leases" => &["/apis/coordination.k8s.io/"],
+        _ => &[],
+    };
+    groups.iter().any(|group| path.starts_with(group))
 }
 
 /// Returns true for a call to what runs in a pod: it writes nothing, and pods are simulated here.
@@ -294,6 +304,32 @@ mod tests {
         assert_ne!(first, without_times(&at("1", "2026-11-28T10:00:00Z", true)));
         let spec = |image: &str| serde_json::json!({"spec": {"image": image}});
         assert_ne!(without_times(&spec("web:1")), without_times(&spec("web:2")));
+    }
+
+    #[test]
+    fn an_event_that_is_told_again_is_no_news() {
+        let writes = Writes::default();
+        let call = |method: &str, path: &str, count: u32| {
+            writes.observe(ObservedCall {
+                at: "2026-11-28T10:00:00Z".parse().unwrap(),
+                took_micros: 1,
+                method: method.to_owned(),
+                path: path.to_owned(),
+                query: String::new(),
+                mark: None,
+                status: 200,
+                sent: None,
+                answered: Some(serde_json::json!({"count": count})),
+                disturbed: false,
+                warnings: Vec::new(),
+            });
+            writes.news()
+        };
+        assert_eq!(call("POST", "/api/v1/namespaces/a/events", 1), 0);
+        assert_eq!(call("PATCH", "/api/v1/namespaces/a/events/web.18eca9", 2), 0);
+        assert_eq!(call("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/lock", 3), 0);
+        assert_eq!(call("PATCH", "/apis/x.io/v1/namespaces/events/events/a", 4), 1, "somebody's own kind");
+        assert_eq!(call("PATCH", "/api/v1/namespaces/events/pods/a", 5), 2);
     }
 
     #[test]

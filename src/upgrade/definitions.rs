@@ -3,11 +3,13 @@
 //! each other.
 
 use super::end::End;
+use super::finding::{Class, Finding, Level};
+use opdev_event::shell;
 use opdev_event::words::visible_line;
 use opdev_sources::definitions::Definition;
 use opdev_types::impact::{self, Change, Severity};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -130,6 +132,49 @@ pub(super) fn missing(from: &Value, to: &Value, path: &str) -> Vec<String> {
     found
 }
 
+/// Differences that hurt those whose objects have the field, and that `plain` has not shown: no sample has
+/// it. Of Go types the fields count that the project declares itself: types of others come from Go's module
+/// cache, which need not have both versions yet.
+pub(super) fn unseen(from: &End, to: &End, plain: &[Finding]) -> Vec<Finding> {
+    let seen = |path: &str| plain.iter().any(|one| one.fields.iter().any(|field| shows(field, path)));
+    let is_own = |one: &Difference| {
+        let definition = from.sources.definitions.iter().find(|known| known.name() == one.name);
+        let declared = format!("{}.{}", one.finding.version, one.finding.path.replace("[*]", "[]"));
+        let is_declared = |known: &Arc<Definition>| {
+            let place = known.places.get(&declared);
+            place.is_some_and(|place| known.files.contains(&place.file))
+        };
+        definition.is_some_and(|known| known.places.is_empty() || is_declared(known))
+    };
+    let mut by_name: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
+    for one in compared(from, to) {
+        let hurts = matches!(one.finding.severity, Severity::Break | Severity::Loss);
+        if hurts && one.finding.path.starts_with("spec.") && !seen(&one.finding.path) && is_own(&one) {
+            by_name.entry(one.name.clone()).or_default().push(one);
+        }
+    }
+    let hint = |(name, all): (String, Vec<Difference>)| {
+        let fields: BTreeSet<String> = all.iter().map(|one| format!(".{}", one.finding.path)).collect();
+        let title =
+            format!("{name}: a field of users may be lost or refused, and no sample of {} has it", from.name);
+        Finding::new(Level::Hint, Class::DefinitionChanged, name, title)
+            .fields(fields.into_iter().collect())
+            .lines(all.iter().map(|one| one.finding.to_string()))
+            .fix(format!(
+                "add a sample with it; `opdev crd --compare {}` tells each difference",
+                shell::word(&from.name)
+            ))
+    };
+    by_name.into_iter().map(hint).collect()
+}
+
+/// Returns true if a field of an object is one of the schema, or lies in it.
+fn shows(field: &str, path: &str) -> bool {
+    let plain: String = field.trim_start_matches('.').split(['[', ']', '{', '}']).step_by(2).collect();
+    let path: String = path.split(['[', ']', '{', '}']).step_by(2).collect();
+    plain.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// Returns true if a difference stops those who use the definition.
 pub fn hurts(difference: &Difference) -> bool {
     difference.finding.severity >= Severity::Break
@@ -191,6 +236,13 @@ mod tests {
         };
         json!({ "metadata": { "name": "webs.x.io" }, "spec": { "group": "x.io", "names": { "kind": "Web", "plural": "webs" },
             "conversion": { "strategy": strategy }, "versions": [version("v1", v1), version("v2", v2)] } })
+    }
+
+    #[test]
+    fn a_field_of_an_object_shows_that_of_the_schema() {
+        assert!(shows(".spec.ports[name=web].port", "spec.ports[*].port"));
+        assert!(shows(".spec.labels.a", "spec.labels{*}"));
+        assert!(!shows(".spec.portal", "spec.port") && !shows(".spec", "spec.port"));
     }
 
     #[test]

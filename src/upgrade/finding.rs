@@ -66,6 +66,8 @@ pub enum Class {
     MadeAgain,
     /// Objects stay stored at an older version.
     StoredVersion,
+    /// A field that no sample has is lost or refused.
+    DefinitionChanged,
     /// Pods are made anew.
     PodsRoll,
     /// A condition is worse.
@@ -103,6 +105,7 @@ impl Class {
             Class::Renamed => "renamed",
             Class::MadeAgain => "made-again",
             Class::StoredVersion => "stored-version",
+            Class::DefinitionChanged => "definition-changed",
             Class::PodsRoll => "pods-roll",
             Class::Condition => "condition",
             Class::Loop => "loop",

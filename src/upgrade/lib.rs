@@ -12,6 +12,7 @@ mod conversion;
 mod definitions;
 mod document;
 mod end;
+mod end_files;
 mod finding;
 mod generate;
 mod html;

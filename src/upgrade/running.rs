@@ -5,6 +5,7 @@
 use super::calls::Writes;
 use super::end::End;
 use super::plane::{LOOK, Plane};
+use super::snapshot::Snapshot;
 use anyhow::Result;
 use opdev_event::sink::EventSink;
 use opdev_event::sink::ReconcileNumbers;
@@ -20,9 +21,9 @@ use opdev_script::readiness;
 use opdev_sources::Sources;
 use opdev_sources::on_save::OnSave;
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -48,9 +49,8 @@ const ROUNDS: u32 = 4;
 const LATER: Duration = Duration::from_secs(120);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
-/// How long a program that runs may take until it serves its webhooks; and how long without asking for
-/// anything that is news, for servers come before controllers.
-const SERVE: Duration = Duration::from_secs(20);
+/// How long nothing may be news before webhooks are given up that nobody deploys, or that this version has
+/// not served before.
 const SERVE_QUIET: Duration = Duration::from_secs(4);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
@@ -71,6 +71,16 @@ struct Heard {
     webhooks: Option<Result<(), String>>,
 }
 
+impl Heard {
+    /// Returns true if a program cannot be built, or does not run any more.
+    fn has_ended(&self) -> bool {
+        let is_over = |state: &ProcessState| {
+            !matches!(state, ProcessState::Waiting { .. } | ProcessState::Running { .. })
+        };
+        self.broken.is_some() || self.programs.values().any(is_over)
+    }
+}
+
 /// How an operator runs.
 #[derive(Clone, Copy)]
 pub(super) struct How<'a> {
@@ -78,6 +88,25 @@ pub(super) struct How<'a> {
     pub(super) trust: &'a Trust,
     /// The folder for what is built.
     pub(super) folder: &'a Path,
+    /// How long it may take to settle, and to serve its webhooks.
+    pub(super) limit: Duration,
+    /// The versions that were found not to serve their webhooks.
+    pub(super) mute: &'a Mute,
+}
+
+/// Versions, each by its folder, that deploy webhooks and did not serve them within the limit. Nobody waits
+/// so long a second time. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mute(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl Mute {
+    fn known(&self, root: &Path) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(root)
+    }
+
+    fn note(&self, root: &Path) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(root.to_owned());
+    }
 }
 
 /// An operator that runs.
@@ -94,6 +123,16 @@ struct Reconcilers {
     asks: mpsc::Sender<ManagerRequest>,
     stop: CancellationToken,
     task: AbortOnDropHandle<Result<()>>,
+}
+
+/// The last look at all objects. To list them takes longer than all else that is asked while an operator
+/// settles.
+#[derive(Debug, Default)]
+struct LastLook {
+    /// The revision of the newest write before it.
+    revision: Option<String>,
+    /// An object that is not ready, in words, and how long it is waited for.
+    unready: Option<(String, Duration)>,
 }
 
 /// How an operator settled.
@@ -155,45 +194,51 @@ impl Running {
             sources: publish,
             _listening: listening,
         };
-        running.programs_run(plane).await;
+        running.programs_run(plane, end, how).await;
         Ok(running)
     }
 
     /// Waits until all programs have asked for something, or will never do.
-    async fn programs_run(&self, plane: &Plane) {
+    async fn programs_run(&self, plane: &Plane, end: &End, how: How<'_>) {
         let Some((_, writes)) = plane.stage().filter(|_| self.programs.is_some()) else { return };
         let deadline = Instant::now() + BUILD;
         let before = writes.calls();
         while Instant::now() < deadline {
             let heard = self.heard.borrow().clone();
-            let is_over = |state: &ProcessState| {
-                !matches!(state, ProcessState::Waiting { .. } | ProcessState::Running { .. })
-            };
             let runs = |state: &ProcessState| matches!(state, ProcessState::Running { .. });
             let called = writes.calls() > before;
-            if heard.broken.is_some() || heard.programs.values().any(is_over) {
+            if heard.has_ended() {
                 return;
             }
             if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
-                return self.webhooks_served(writes).await;
+                return self.webhooks_served(writes, end, how).await;
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// Waits until the webhooks of its programs are reached.
-    async fn webhooks_served(&self, writes: &Writes) {
-        let serves = self.programs.as_ref().is_some_and(Started::serve_webhooks);
-        let deadline = Instant::now() + SERVE;
+    /// Waits until the webhooks of its programs are reached, or a program has ended. A program may take as
+    /// long for it as for anything else; where they are part of no deployment, nobody waits for one that asks
+    /// for nothing any more.
+    async fn webhooks_served(&self, writes: &Writes, end: &End, how: How<'_>) {
+        let Some(programs) = self.programs.as_ref().filter(|programs| programs.serve_webhooks()) else {
+            return;
+        };
+        let root = &end.project.root;
+        let patient = programs.deploys_webhooks() && !how.mute.known(root);
+        let deadline = Instant::now() + how.limit;
         let (mut news, mut since) = (writes.news(), Instant::now());
-        // Whoever never serves them is told of by `unserved_webhooks`.
-        while serves && self.heard.borrow().webhooks.is_none() && Instant::now() < deadline {
-            tokio::time::sleep(LOOK).await;
+        while self.heard.borrow().webhooks.is_none() && !self.heard.borrow().has_ended() {
+            if Instant::now() >= deadline {
+                // It is told by `unserved_webhooks`.
+                return how.mute.note(root);
+            }
             match writes.news() {
                 now if now != news => (news, since) = (now, Instant::now()),
-                _ if since.elapsed() > SERVE_QUIET => return,
+                _ if !patient && since.elapsed() > SERVE_QUIET => return,
                 _ => {}
             }
+            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -230,6 +275,7 @@ impl Running {
         let (mut activity, mut rounds, mut asked) = (None, 0, false);
         let (mut quiet, mut looked) = (Duration::ZERO, Instant::now());
         let mut waits = "objects are not ready".to_owned();
+        let mut seen = LastLook::default();
         while Instant::now() < deadline && self.ended().is_empty() {
             let now = self.activity(plane).await;
             let idle = self.idle(&mut nudged).await;
@@ -243,8 +289,8 @@ impl Running {
                 }
             } else if quiet >= calm && !asked && rounds < ROUNDS && self.asks_for_later() {
                 (quiet, asked, rounds) = (Duration::ZERO, true, rounds + 1);
-            } else if quiet >= calm && self.caught_up(plane).await {
-                let Some((why, patience)) = self.unready(plane).await else {
+            } else if quiet >= calm && self.look(plane, &mut seen).await {
+                let Some((why, patience)) = seen.unready.clone() else {
                     return self.at_rest(None, begun).await;
                 };
                 if quiet >= patience && waits == why {
@@ -350,9 +396,23 @@ impl Running {
         idle
     }
 
+    /// Looks at all objects, unless nothing was written since the last look. Returns true if the operator's
+    /// streams have shown them, and it has nothing to do because of them.
+    async fn look(&self, plane: &Plane, seen: &mut LastLook) -> bool {
+        let revision = plane.revision().await;
+        if revision.is_some() && seen.revision == revision {
+            return true;
+        }
+        let Ok(snapshot) = plane.snapshot().await else { return false };
+        let is_current = self.caught_up(&snapshot).await;
+        if is_current {
+            *seen = LastLook { revision, unready: self.unready(&snapshot) };
+        }
+        is_current
+    }
+
     /// An object that is not ready, in words, and how long it is waited for.
-    async fn unready(&self, plane: &Plane) -> Option<(String, Duration)> {
-        let snapshot = plane.snapshot().await.ok()?;
+    fn unready(&self, snapshot: &Snapshot) -> Option<(String, Duration)> {
         let waits = |key: &ObjectKey| {
             matches!(
                 key.kind.as_str(),
@@ -381,8 +441,7 @@ impl Running {
     }
 
     /// Returns true if its streams have shown all that there is, and it has nothing to do because of it.
-    async fn caught_up(&self, plane: &Plane) -> bool {
-        let Ok(snapshot) = plane.snapshot().await else { return false };
+    async fn caught_up(&self, snapshot: &Snapshot) -> bool {
         let (reply, answer) = oneshot::channel();
         let asked =
             self.reconcilers.asks.send(ManagerRequest::CatchUp { objects: snapshot.all(), reply }).await;
@@ -432,4 +491,57 @@ fn hear(heard: &mut Heard, event: Event) -> bool {
         _ => return false,
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_project::trust::Store;
+    use serde_json::json;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn objects_are_listed_again_only_once_something_was_written() {
+        let trust = Trust::of(Path::new("/"), Store::none());
+        let plane = Plane::start(&trust).await.unwrap();
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "waits"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "nobodys",
+                "resources": {"requests": {"storage": "1Gi"}}}});
+        plane.apply(&claim, "default", super::super::plane::How::default()).await.unwrap();
+        let (asks, mut requests) = mpsc::channel(64);
+        let manager = async move {
+            let mut looks = 0;
+            while let Some(request) = requests.recv().await {
+                match request {
+                    ManagerRequest::CatchUp { reply, .. } => {
+                        looks += 1;
+                        let _ = reply.send(());
+                    }
+                    ManagerRequest::Look { reply } => {
+                        let _ = reply.send(Vec::new());
+                    }
+                    _ => {}
+                }
+            }
+            assert!((1..20).contains(&looks), "{looks} looks at a plane where nothing happens");
+            Ok(())
+        };
+        let (_tell, heard) = watch::channel(Heard::default());
+        let running = Running {
+            reconcilers: Reconcilers {
+                asks,
+                stop: CancellationToken::new(),
+                task: AbortOnDropHandle::new(tokio::spawn(manager)),
+            },
+            programs: None,
+            heard,
+            sources: watch::Sender::new(Arc::default()),
+            _listening: AbortOnDropHandle::new(tokio::spawn(async {})),
+        };
+        let rest = running.rest(&plane, Duration::from_secs(60)).await;
+        assert!(rest.restless.is_none(), "{rest:?}");
+        let Running { reconcilers: Reconcilers { asks, task, .. }, .. } = running;
+        drop(asks);
+        task.await.unwrap().unwrap();
+        plane.stop().await;
+    }
 }

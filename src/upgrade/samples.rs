@@ -6,11 +6,13 @@ use super::end::End;
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml;
+use opdev_os::read::Walk;
 use opdev_os::small_file::{small_text, unreadable};
-use opdev_project::files::yaml_files_below;
+use opdev_project::files::yaml_files_of;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Custom resources of one kind that are tried at most.
 const OF_A_KIND: usize = 5;
@@ -19,6 +21,8 @@ const EXAMPLES: [&str; 4] = ["example", "examples", "config/examples", "docs/exa
 /// How many folders deep, and how many files are looked at.
 const FOLDERS: usize = 3;
 const MOST_FILES: usize = 500;
+/// How long examples are looked for: they may be many, and lie far away.
+const LOOKING: Duration = Duration::from_secs(10);
 
 /// An object of a sample.
 #[derive(Clone, Debug)]
@@ -50,8 +54,8 @@ impl Samples {
     /// Where a file cannot be read.
     pub(super) fn read(end: &End) -> Result<Samples> {
         let mut places = Places::default();
-        let (own, notes) = own(end, &mut places)?;
-        Ok(Samples { own, examples: examples(end, &mut places), notes })
+        let (own, mut notes) = own(end, &mut places)?;
+        Ok(Samples { own, examples: examples(end, &mut places, &mut notes), notes })
     }
 
     /// All of them.
@@ -130,18 +134,28 @@ fn own(end: &End, places: &mut Places) -> Result<(Vec<Sample>, Vec<String>)> {
 
 /// The files with custom resources in the folders for examples, the ones next to the root first. What cannot
 /// be read is none.
-fn examples(end: &End, places: &mut Places) -> Vec<Vec<Sample>> {
+fn examples(end: &End, places: &mut Places, notes: &mut Vec<String>) -> Vec<Vec<Sample>> {
     let root = &end.project.root;
-    let folders = EXAMPLES.iter().map(|folder| root.join(folder));
-    let mut files: Vec<PathBuf> =
-        folders.flat_map(|folder| yaml_files_below(&folder, FOLDERS)).take(MOST_FILES).collect();
+    let mut walk = Walk::from(root).within(LOOKING);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for folder in EXAMPLES {
+        files.extend(yaml_files_of(&mut walk, &root.join(folder), FOLDERS));
+    }
+    files.truncate(MOST_FILES);
     files.sort_by_key(|file| (file.components().count(), file.clone()));
     let mut found = Vec::new();
     let real = root.canonicalize().unwrap_or_else(|_| root.clone());
     for file in files {
+        if walk.is_cut() {
+            notes.push(format!("{}: only the first examples are looked at, for they are many", end.name));
+            break;
+        }
         let name = end.project.relative(&file);
         // A link may lead out of the project.
-        if !file.canonicalize().is_ok_and(|file| file.starts_with(&real)) {
+        let Ok(target) = file.canonicalize() else { continue };
+        if !target.starts_with(&real) {
+            let target = target.display();
+            notes.push(format!("{name} is left out: it leads out of the project, to {target}"));
             continue;
         }
         let Some(objects) = small_text(&file).and_then(|text| objects(&text, &name).ok()) else { continue };

@@ -5,13 +5,15 @@
 use super::applied::{self, Applied, tried, tried_anew};
 use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};
+use super::definitions;
 use super::end::End;
+use super::end_files::EndFiles;
 use super::finding::merged;
 use super::judge::{self, Defined, Elections, Observed, RightsSeen, Tried};
 use super::plane::{How, Plane};
 use super::report::{Report, Told};
-use super::running::{Rest, Running};
-use super::samples::{Sample, Samples};
+use super::running::{Mute, Rest, Running};
+use super::samples::Sample;
 use super::snapshot::Snapshot;
 use super::swap::Variant;
 use anyhow::{Context as _, Result, bail};
@@ -19,7 +21,6 @@ use futures::stream::{self, StreamExt as _};
 use opdev_client::ApiError;
 use opdev_event::words::one_line;
 use opdev_generate::rbac::observed::Rights;
-use opdev_generate::rbac::role_files::RoleFiles;
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_project::program::election::Election;
 use opdev_project::trust::Trust;
@@ -62,15 +63,15 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     }
     let programs = input.from.has_program() || input.to.has_program();
     let folder = tempfile::tempdir().context("no folder for programs can be made")?;
-    let old = Samples::read(&input.from)?;
-    if !old.all().any(|sample| sample.reconciled) {
+    let (old, new) = tokio::join!(files_of(&input.from), files_of(&input.to));
+    let (old, new) = (old?, new?);
+    if !old.samples.all().any(|sample| sample.reconciled) {
         bail!(
             "{} has no sample of a kind that it reconciles, so that there are no objects to upgrade\n  to do: put samples into \
              config/samples, and commit them with the version",
             input.from.name
         );
     }
-    let new = Samples::read(&input.to)?;
     let is_told = |variant: Variant| variant == Variant::Same || input.only.contains(&variant);
     // The calls of `plain` say what the old roles would refuse, so that nothing else runs for it.
     let judges_roles = is_told(Variant::RolesLeftOld);
@@ -80,18 +81,18 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         other => is_told(*other),
     };
     let variants: Vec<Variant> = Variant::ALL.into_iter().filter(runs).collect();
+    let mute = Mute::default();
     let run = |variant: Variant| {
         let (from, to, operator) = (input.from.clone(), input.to.clone(), input.operator.clone());
         let (old, new, limit) = (old.clone(), new.clone(), input.limit);
-        let (trust, folder) = (input.trust.clone(), folder.path().to_owned());
+        let (trust, folder, mute) = (input.trust.clone(), folder.path().to_owned(), mute.clone());
         async move {
             // On a task of its own: renders and scripts block.
             let work = tokio::spawn(async move {
                 let folder = programs.then_some(folder.as_path());
                 let (from, to, operator, trust) = (&from, &to, &operator, &trust);
-                Rehearsal { from, to, operator, trust, folder, old: &old, new: &new, limit }
-                    .run(variant)
-                    .await
+                let (old, new, mute) = (&old, &new, &mute);
+                Rehearsal { from, to, operator, trust, folder, old, new, limit, mute }.run(variant).await
             });
             (variant, work.await)
         }
@@ -103,7 +104,7 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         ended = all => ended,
         () = input.shutdown.cancelled() => bail!("broken off"),
     };
-    let mut report = Report::new(&input.from, &input.to, old.notes.clone());
+    let mut report = Report::new(&input.from, &input.to, notes_of(&old, &new));
     let mut found = Vec::new();
     let mut all = Vec::new();
     for (variant, ended) in ended {
@@ -126,7 +127,12 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         let mut judged = |observed: &Observed| {
             let variant = observed.variant;
             if is_told(variant) {
-                found.push((variant, judge::findings(observed)));
+                let mut all = judge::findings(observed);
+                if variant == Variant::Plain {
+                    let unseen = definitions::unseen(&input.from, &input.to, &all);
+                    all.extend(unseen);
+                }
+                found.push((variant, all));
                 report.told.push(Told { variant, tally: judge::tally(observed), found: Vec::new() });
             }
         };
@@ -141,6 +147,18 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     report.count();
     report.took = began.elapsed();
     Ok(report)
+}
+
+/// The files of a version, read on a thread that may wait for a disk.
+async fn files_of(end: &End) -> Result<EndFiles> {
+    let end = end.clone();
+    tokio::task::spawn_blocking(move || EndFiles::read(&end)).await?
+}
+
+/// Notes about the files of both versions; what both have alike is told once.
+fn notes_of(old: &EndFiles, new: &EndFiles) -> Vec<String> {
+    let of_new = new.notes.iter().filter(|note| !new.samples.notes.contains(note));
+    old.notes.iter().chain(of_new).cloned().collect()
 }
 
 fn reconciles(end: &End) -> Result<()> {
@@ -160,9 +178,10 @@ struct Rehearsal<'a> {
     trust: &'a Trust,
     /// The folder for programs; none where there are only charts and scripts.
     folder: Option<&'a Path>,
-    old: &'a Samples,
-    new: &'a Samples,
+    old: &'a EndFiles,
+    new: &'a EndFiles,
     limit: Duration,
+    mute: &'a Mute,
 }
 
 /// What was seen of a variant.
@@ -231,11 +250,7 @@ impl<'a> Rehearsal<'a> {
         let tries = self.tries(plane, variant, &before.applied).await;
         let rights = if variant == Variant::Plain {
             let used = (std::mem::take(&mut before.rights), rights(plane, &writes));
-            let roles = |end: &End| match &end.project.manifests {
-                Some(manifests) => RoleFiles::below(&end.project.root, manifests).roles(),
-                None => RoleFiles::read(&end.project.root).roles(),
-            };
-            RightsSeen::new(used, (roles(self.from), roles(self.to)))
+            RightsSeen::new(used, (self.old.roles.clone(), self.new.roles.clone()))
         } else {
             RightsSeen::default()
         };
@@ -283,7 +298,13 @@ impl<'a> Rehearsal<'a> {
         }
         let name = if std::ptr::eq(end, self.from) { "from" } else { "to" };
         let folder = self.folder.map(|folder| folder.join(name)).unwrap_or_default();
-        let how = super::running::How { settings: self.operator, trust: self.trust, folder: &folder };
+        let how = super::running::How {
+            settings: self.operator,
+            trust: self.trust,
+            folder: &folder,
+            limit: self.limit,
+            mute: self.mute,
+        };
         Running::start(plane, end, how, writes).await
     }
 
@@ -307,7 +328,7 @@ impl<'a> Rehearsal<'a> {
         let writes = Writes::default();
         let running = self.start(plane, self.from, &writes).await?;
         self.runs(&running.rest(plane, self.limit).await)?;
-        let applied = applied::living(plane, &self.from.name, self.old, &mut notes).await?;
+        let applied = applied::living(plane, &self.from.name, &self.old.samples, &mut notes).await?;
         if !applied.iter().any(|applied| applied.sample.reconciled) {
             bail!("{} refuses all of its samples:\n  {}", self.from.name, notes.join("\n  "));
         }
@@ -410,7 +431,7 @@ impl<'a> Rehearsal<'a> {
                 }
             }
             Variant::CrdLeftOld => {
-                for sample in self.new.own.iter().filter(|sample| sample.reconciled) {
+                for sample in self.new.samples.own.iter().filter(|sample| sample.reconciled) {
                     new.extend(tried_anew(plane, sample, strict).await);
                 }
             }
@@ -428,7 +449,7 @@ impl<'a> Rehearsal<'a> {
         let strict = How { dry_run: true, ..How::default() };
         let mut taken = Vec::new();
         for one in refused {
-            let mut samples = self.new.own.iter();
+            let mut samples = self.new.samples.own.iter();
             let Some(sample) = samples.find(|sample| sample.place == one.place) else { continue };
             if tried_anew(plane, sample, strict).await.is_none() {
                 taken.push(one);

@@ -337,6 +337,7 @@ fn incidents_of_scripts_and_types_are_named_with_object_and_field() {
             "error field-lost Field default/field [.spec.port] plain",
             "error old-manifest-refused Field default/field [.spec.port] plain",
             "error old-manifest-refused Old default/old [.apiVersion] plain",
+            "hint definition-changed fields.x.io [.spec.size] plain",
         ],
         "{report:#}"
     );

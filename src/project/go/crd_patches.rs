@@ -2,11 +2,13 @@
 //! and, where the Makefile changes the generated files afterwards, as the committed files have them. Reads
 //! files; writes and runs nothing.
 
+use crate::Project;
 use crate::program::kustomization::Overlaid;
 use opdev_kustomize::NAMES;
 use opdev_object::{meta, yaml};
 use opdev_os::small_file::small_text;
 use opdev_sources::definitions::Made;
+use opdev_types::crd;
 use opdev_types::diagnostic::Diagnostic;
 use opdev_types::emit;
 use opdev_types::pin::{self, Source};
@@ -123,39 +125,97 @@ fn edited_by(root: &Path) -> Option<String> {
 /// Puts the patches of the kustomization in. How a webhook converts is left out: the program is reached in
 /// another way here.
 fn patch(root: &Path, files: &Overlaid, made: &mut [Made]) -> Option<Diagnostic> {
-    let folder = root.join(FOLDER);
-    let text = NAMES.iter().find_map(|name| small_text(&folder.join(name)))?;
-    // Without patches it changes nothing of a CRD, and large ones cost time.
-    if !text.lines().any(|line| line.starts_with("patches")) {
-        return None;
-    }
-    let built = match opdev_kustomize::build(files, &folder) {
-        Ok(built) => built,
-        Err(mut error) => {
-            error.file = shown(root, &error.file);
-            let message =
-                format!("the CRDs serve without the patches of {FOLDER}/kustomization.yaml: {error}");
-            return Some(Diagnostic::warning(message, None));
+    let crds: BTreeMap<String, Arc<Value>> = made
+        .iter()
+        .filter_map(|one| Some((meta::name(&one.crd)?.to_owned(), Arc::clone(&one.crd))))
+        .collect();
+    match patched(root, files, &crds) {
+        Ok(patched) => {
+            for one in made {
+                if let Some(crd) = meta::name(&one.crd).and_then(|name| patched.get(name)) {
+                    one.crd = Arc::clone(crd);
+                }
+            }
+            None
         }
-    };
-    for part in built.parts {
-        let is_it = |one: &&mut Made| {
-            part.object["kind"] == "CustomResourceDefinition"
-                && meta::name(&one.crd) == meta::name(&part.object)
-        };
-        let Some(one) = made.iter_mut().find(is_it) else { continue };
-        let mut object = part.object.clone();
-        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-            match one.crd.pointer("/spec/conversion") {
+        Err(why) => Some(Diagnostic::warning(why, None)),
+    }
+}
+
+/// Without patches the kustomization changes nothing of a CRD, and large ones cost time.
+fn has_patches(root: &Path) -> bool {
+    let text = NAMES.iter().find_map(|name| small_text(&root.join(FOLDER).join(name)));
+    text.is_some_and(|text| text.lines().any(|line| line.starts_with("patches")))
+}
+
+/// The CRDs that differ with the patches of the kustomization, by name; or why these are left out.
+fn patched(
+    root: &Path,
+    files: &Overlaid,
+    crds: &BTreeMap<String, Arc<Value>>,
+) -> Result<BTreeMap<String, Arc<Value>>, String> {
+    if !has_patches(root) {
+        return Ok(BTreeMap::new());
+    }
+    let built = opdev_kustomize::build(files, &root.join(FOLDER)).map_err(|mut error| {
+        error.file = shown(root, &error.file);
+        format!("the CRDs serve without the patches of {FOLDER}/kustomization.yaml: {error}")
+    })?;
+    let mut found = BTreeMap::new();
+    for mut part in built.parts.into_iter().filter(|part| part.object["kind"] == "CustomResourceDefinition") {
+        let Some(name) = meta::name(&part.object).map(str::to_owned) else { continue };
+        let Some(crd) = crds.get(&name) else { continue };
+        if let Some(spec) = part.object.get_mut("spec").and_then(Value::as_object_mut) {
+            match crd.pointer("/spec/conversion") {
                 Some(conversion) => _ = spec.insert("conversion".to_owned(), conversion.clone()),
                 None => _ = spec.remove("conversion"),
             }
         }
-        if object != *one.crd {
-            one.crd = Arc::new(object);
+        if part.object != **crd {
+            found.insert(name, Arc::new(part.object));
         }
     }
-    None
+    Ok(found)
+}
+
+/// The CRDs of files as the kustomization patches them.
+#[derive(Debug, Default)]
+pub(crate) struct FilePatches {
+    found: Option<BTreeMap<String, Arc<Value>>>,
+}
+
+impl FilePatches {
+    /// Those that differ from their files, by name. `changed` are the files that were saved; without any, all
+    /// may have changed. Why the patches are left out goes to `unread`.
+    pub(crate) fn read(
+        &mut self,
+        project: &Project,
+        crds: &[(String, String)],
+        changed: &[String],
+        unread: &mut Vec<(String, String)>,
+    ) -> BTreeMap<String, Arc<Value>> {
+        let root = &project.root;
+        // Those of Go types are patched where they are made.
+        if !project.types.is_empty() || !has_patches(root) {
+            return BTreeMap::new();
+        }
+        let is_known = !changed.is_empty() && !changed.iter().any(|file| file.starts_with("config/"));
+        if let Some(found) = self.found.as_ref().filter(|_| is_known) {
+            return found.clone();
+        }
+        // A file that cannot be read is told of by whoever loads it.
+        let all = crds.iter().filter_map(|(_, text)| crd::read(text).ok()).flatten();
+        let named = |crd: Value| Some((meta::name(&crd)?.to_owned(), Arc::new(crd)));
+        let all: BTreeMap<String, Arc<Value>> = all.filter_map(named).collect();
+        let found = match patched(root, &Overlaid::default(), &all) {
+            Ok(found) => found,
+            Err(why) => {
+                unread.push((format!("{FOLDER}/kustomization.yaml"), why));
+                return BTreeMap::new();
+            }
+        };
+        self.found.insert(found).clone()
+    }
 }
 
 fn shown(root: &Path, file: &Path) -> PathBuf {
@@ -221,6 +281,30 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(made[0].crd, crd("string"));
+    }
+
+    #[test]
+    fn crds_in_files_are_patched_too() {
+        let patch = "patches:\n- target: { kind: CustomResourceDefinition }\n  patch: |-\n\
+            \x20   - { op: replace, path: /spec/versions/0/schema/openAPIV3Schema/properties/config/type, value: object }\n";
+        let path = "config/crd/bases/shop.example.com_carts.yaml";
+        let text = emit::crd(&super::tests::crd("string"), "").unwrap().text;
+        let kustomization = format!("resources: [bases/shop.example.com_carts.yaml]\n{patch}");
+        let folder = project(&[
+            ("watches.yaml", "[]\n"),
+            (path, &text),
+            ("config/crd/kustomization.yaml", &kustomization),
+        ]);
+        let (mut patches, mut unread) = (FilePatches::default(), Vec::new());
+        let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
+        let crds = [(path.to_owned(), text)];
+        let found = patches.read(&project, &crds, &[], &mut unread);
+        assert_eq!(found["carts.shop.example.com"].pointer(TYPE).unwrap(), "object");
+        std::fs::write(folder.path().join("config/crd/kustomization.yaml"), "patches: [").unwrap();
+        let kept = patches.read(&project, &crds, &["charts/a".to_owned()], &mut unread);
+        assert!(kept == found && unread.is_empty(), "no file of config has changed");
+        assert!(patches.read(&project, &crds, &[], &mut unread).is_empty());
+        assert!(unread[0].1.contains("serve without the patches"), "{unread:?}");
     }
 
     #[test]

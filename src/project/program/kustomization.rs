@@ -3,8 +3,10 @@
 //! files with other kinds only are not read, and what cannot be built is left out, for a program runs without
 //! it.
 
-use crate::files::yaml_files_below;
-use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
+use super::chart;
+use crate::folders::yaml_files_below;
+pub use opdev_kustomize::BuiltObject;
+use opdev_kustomize::{Error, ErrorKind, Files, KustomizationError, build_what_can_be};
 use opdev_object::yaml;
 use opdev_os::small_file::{small_file, small_text};
 use serde_json::Value;
@@ -65,6 +67,98 @@ impl Files for Overlaid {
     }
 }
 
+/// The objects of some kinds that a file, a folder, a kustomization or a chart deploys.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// The objects, each with its file.
+    pub parts: Vec<BuiltObject>,
+    /// Why some of them may be missing, in words.
+    pub missing: Vec<String>,
+    namespace: Option<String>,
+    prefix: String,
+}
+
+impl Manifests {
+    /// Reads them: a chart with its own values, a kustomization as it is built, or all files of a folder.
+    pub fn read(root: &Path, path: &Path, kinds: &[&str]) -> Manifests {
+        let at = root.join(path);
+        let is_wanted = |part: &BuiltObject| kinds.iter().any(|kind| part.object["kind"] == *kind);
+        if chart::is_chart(&at) {
+            return match chart::rendered(root, &at) {
+                Ok(mut parts) => {
+                    parts.retain(is_wanted);
+                    Manifests { parts, ..Manifests::default() }
+                }
+                Err(why) => {
+                    let missing = vec![format!("the chart {} does not render: {why}", path.display())];
+                    Manifests { missing, ..Manifests::default() }
+                }
+            };
+        }
+        let mut missing = Vec::new();
+        if at.is_dir() {
+            match build_what_can_be(&ProjectFiles, &at, kinds) {
+                Ok(built) => {
+                    let lost = built.left_out.iter().filter(|error| loses_objects(&error.kind));
+                    let missing = lost.map(|error| shown(root, error)).collect();
+                    let (namespace, prefix) = (built.namespace, built.name_prefix);
+                    return Manifests { parts: built.parts, missing, namespace, prefix };
+                }
+                Err(error) if is_none(&error) => {}
+                Err(error) => missing.push(format!(
+                    "{} is no kustomization that can be built, and its files are read one by one: {}",
+                    path.display(),
+                    shown(root, &error)
+                )),
+            }
+        }
+        let of_file = |file: PathBuf| {
+            let text = small_text(&file).unwrap_or_default();
+            let part = |object: Value| BuiltObject {
+                first_name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+                object,
+                file: file.canonicalize().unwrap_or_else(|_| file.clone()),
+                ..BuiltObject::default()
+            };
+            documents(&text).map(part).collect::<Vec<_>>()
+        };
+        let mut parts: Vec<BuiltObject> =
+            yaml_files_below(&at, FOLDERS).into_iter().flat_map(of_file).collect();
+        parts.retain(is_wanted);
+        Manifests { parts, missing, ..Manifests::default() }
+    }
+}
+
+/// Returns true if a folder has no kustomization.
+pub(crate) fn is_none(error: &Error) -> bool {
+    matches!(
+        *error.kind,
+        ErrorKind::Kustomization(KustomizationError::Missing { .. } | KustomizationError::NoFolder)
+    )
+}
+
+/// Returns true if whole objects are left out. A patch for an object of a kind that nobody asked for changes
+/// nothing.
+fn loses_objects(kind: &ErrorKind) -> bool {
+    match kind {
+        ErrorKind::InKey { source, .. }
+        | ErrorKind::InField { source, .. }
+        | ErrorKind::InObject { source, .. } => loses_objects(source),
+        ErrorKind::Yaml { .. } | ErrorKind::Form { .. } | ErrorKind::Limit(_) | ErrorKind::File(_) => true,
+        _ => false,
+    }
+}
+
+/// An error with its file as the project calls it.
+pub(crate) fn shown(root: &Path, error: &Error) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut error = error.clone();
+    if let Ok(inside) = error.file.strip_prefix(&root) {
+        error.file = inside.to_owned();
+    }
+    error.to_string()
+}
+
 /// The objects that a kustomization deploys.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomized {
@@ -79,31 +173,17 @@ impl Kustomized {
     /// The objects that a project deploys: its manifests, where the user has named them.
     pub fn of(root: &Path, manifests: Option<&Path>) -> Kustomized {
         match manifests {
-            Some(path) => Kustomized::named(&root.join(path)),
+            Some(path) => Kustomized::named(root, path),
             None => Kustomized::read(root),
         }
     }
 
-    /// The objects of a kustomization, of a file, or of all files of a folder.
-    fn named(path: &Path) -> Kustomized {
-        if path.is_dir()
-            && let Ok(built) = build_what_can_be(&ProjectFiles, path, &KINDS)
-        {
-            return Kustomized { parts: built.parts, namespace: built.namespace, prefix: built.name_prefix };
+    fn named(root: &Path, path: &Path) -> Kustomized {
+        let Manifests { parts, missing, namespace, prefix } = Manifests::read(root, path, &KINDS);
+        for why in &missing {
+            tracing::warn!("{why}");
         }
-        let of_file = |file: PathBuf| {
-            let text = small_text(&file).unwrap_or_default();
-            let part = |object: Value| BuiltObject {
-                first_name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
-                object,
-                file: file.canonicalize().unwrap_or_else(|_| file.clone()),
-                ..BuiltObject::default()
-            };
-            documents(&text).map(part).collect::<Vec<_>>()
-        };
-        let parts = yaml_files_below(path, FOLDERS).into_iter().flat_map(of_file);
-        let parts = parts.filter(|part| KINDS.iter().any(|kind| part.object["kind"] == *kind));
-        Kustomized { parts: parts.collect(), ..Kustomized::default() }
+        Kustomized { parts, namespace, prefix }
     }
 
     /// Builds `config/default`, else `config/manager`; nothing where neither is a kustomization.

@@ -5,6 +5,8 @@ use crate::program::settings::{Generate, Plan};
 use opdev_event::Permission;
 use opdev_sources::load::OwnProgram;
 
+pub mod chart;
+mod conversion;
 pub mod detect;
 pub mod detect_all;
 pub mod election;

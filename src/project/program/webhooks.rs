@@ -3,15 +3,16 @@
 //! program: by URL, or, where the program makes its certificate itself, by its Service. Reads files; writes
 //! nothing.
 
-use super::kustomization::{Kustomized, documents, items, texts};
+use super::conversion;
+use super::kustomization::{Kustomized, documents};
 use super::manager_manifest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use opdev_object::{meta, yaml};
+use opdev_object::meta;
 use opdev_os::read;
 use opdev_os::small_file::small_text;
 use serde_json::{Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The label of a configuration that opdev made over; its value is the project's name.
 pub const LABEL: &str = "opdev.dev/process";
@@ -40,6 +41,8 @@ pub struct Webhooks {
     pub own: Option<OwnCertificate>,
     /// True if they are among what the project deploys, or nobody knows what that is.
     deployed: bool,
+    /// Why the CRDs that it converts are read from patches alone, where they are.
+    pub unbuilt: Option<String>,
 }
 
 /// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted,
@@ -77,23 +80,11 @@ impl OwnCertificate {
 }
 
 impl Webhooks {
-    /// Reads `config/webhook` and the patches of CRDs.
-    pub fn read(root: &Path, kustomized: &Kustomized) -> Webhooks {
+    /// Reads `config/webhook` and the CRDs with their patches.
+    pub fn read(root: &Path, manifests: Option<&Path>, kustomized: &Kustomized) -> Webhooks {
         let is_configuration =
             |object: &Value| CONFIGURATIONS.iter().any(|(kind, _)| object["kind"].as_str() == Some(*kind));
-        let converts = |object: &Value| {
-            object["kind"] == "CustomResourceDefinition"
-                && object["spec"]["conversion"]["strategy"] == "Webhook"
-        };
-        let name = |object: Value| object["metadata"]["name"].as_str().map(str::to_owned);
-        let mut conversion: Vec<String> = crd_patches(root)
-            .into_iter()
-            .chain(objects(&root.join("config/crd/bases")))
-            .filter(converts)
-            .filter_map(name)
-            .collect();
-        conversion.sort();
-        conversion.dedup();
+        let (conversion, unbuilt) = conversion::names(root, manifests);
         let mut admission: Vec<Value> =
             CONFIGURATIONS.iter().flat_map(|(kind, _)| kustomized.of_kind(kind)).cloned().collect();
         let own = OwnCertificate::find(kustomized).filter(|_| !admission.is_empty());
@@ -105,7 +96,7 @@ impl Webhooks {
         if admission.is_empty() {
             admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
-        Webhooks { admission, conversion, prefix, own, deployed }
+        Webhooks { admission, conversion, prefix, own, deployed, unbuilt }
     }
 
     /// Asks if the project's files have admission configurations.
@@ -209,34 +200,7 @@ fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority:
     made
 }
 
-/// The patches of CRDs. Of a kustomization those that it names: scaffolds leave others beside them.
-fn crd_patches(root: &Path) -> Vec<Value> {
-    let folder = root.join("config/crd");
-    let mut files = ["kustomization.yaml", "kustomization.yml", "Kustomization"].iter();
-    let Some(text) = files.find_map(|name| small_text(&folder.join(name))) else {
-        return objects(&folder.join("patches"));
-    };
-    let kustomization: Value = yaml::from_str(&text).unwrap_or_default();
-    let (mut paths, mut found) = (Vec::new(), Vec::new());
-    for patch in items(&kustomization["patches"]) {
-        paths.extend(patch["path"].as_str());
-        found.extend(patch["patch"].as_str().into_iter().flat_map(documents));
-    }
-    for patch in texts(&kustomization["patchesStrategicMerge"]) {
-        match patch.contains('\n') {
-            true => found.extend(documents(patch)),
-            false => paths.push(patch),
-        }
-    }
-    let inside = |path: &&&str| {
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-    };
-    let texts = paths.iter().filter(inside).filter_map(|path| small_text(&folder.join(path)));
-    found.extend(texts.flat_map(|text| documents(&text).collect::<Vec<_>>()));
-    found
-}
-
-fn objects(folder: &Path) -> Vec<Value> {
+pub(super) fn objects(folder: &Path) -> Vec<Value> {
     let mut files = read::paths(folder);
     files.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
     let texts = files.iter().filter_map(|path| small_text(path));
@@ -248,7 +212,7 @@ mod tests {
     use super::*;
 
     fn read(root: &Path) -> Webhooks {
-        Webhooks::read(root, &Kustomized::read(root))
+        Webhooks::read(root, None, &Kustomized::read(root))
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn files(made: Vec<Made>, found: Vec<Found>) -> Files {
         named_charts: BTreeMap::new(),
         types: Types { made, found, texts },
         crds: Vec::new(),
+        patched: BTreeMap::new(),
         reconcilers: Texts::new(),
         samples: Vec::new(),
         env: BTreeMap::new(),

@@ -26,6 +26,7 @@ fn files(one: &str, two: &str) -> Files {
         charts: [("charts/one".to_owned(), chart("one", one)), ("charts/two".to_owned(), chart("two", two))]
             .into(),
         crds: Vec::new(),
+        patched: BTreeMap::new(),
         named_charts: BTreeMap::new(),
         types: Types::default(),
         reconcilers: Texts::new(),

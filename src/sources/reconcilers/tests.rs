@@ -29,6 +29,7 @@ fn files(reconcilers: &[(&str, &str)]) -> Files {
         charts: BTreeMap::new(),
         named_charts: BTreeMap::new(),
         types: Types::default(),
+        patched: BTreeMap::new(),
         crds: vec![
             ("config/crd/sets.yaml".to_owned(), crd("a.b", "PodSet")),
             ("config/crd/backups.yaml".to_owned(), crd("a.b", "MemcachedBackup")),

@@ -203,6 +203,11 @@ fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere(
         ("docs/examples/small/two.yaml", &field("{size: 2}").replace("{name:", "{namespace: a, name:")),
         ("deploy/operator.yaml", &format!("{}---\n{}", deployment("web:1"), role("nodes"))),
     ]);
+    let elsewhere = project.folder.path().join("elsewhere.yaml");
+    fs::write(&elsewhere, field("{size: 3}")).unwrap();
+    for link in ["docs/examples/small/out.yaml", "deploy/out.yaml"] {
+        std::os::unix::fs::symlink(&elsewhere, project.root.join(link)).unwrap();
+    }
     project.release("v1.1.0");
     project.write(&[("deploy/operator.yaml", &format!("{}---\n{}", deployment("web:2"), role("nodes")))]);
     let (report, code) = project.report(&["--trust", "--only", "plain", "--manifests", "deploy"]);
@@ -214,7 +219,14 @@ fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere(
         "{report:#}"
     );
     assert_eq!(code, 0);
-    assert!(report["notes"][0].as_str().unwrap().contains("config/samples/field.yaml"), "{report:#}");
+    let notes = report["notes"].to_string();
+    for note in [
+        "config/samples/field.yaml",
+        "docs/examples/small/out.yaml is left out: it leads out of the project",
+        "deploy/out.yaml leads out of the project",
+    ] {
+        assert!(notes.contains(note), "{report:#}");
+    }
     let output = project.run(&["--trust", "--manifests", "elsewhere"]);
     assert_eq!(output.status.code(), Some(3), "{}", told(&output));
     assert!(told(&output).contains("v1.1.0 has no elsewhere"), "{}", told(&output));
@@ -278,9 +290,11 @@ fn whatever_ends_a_rehearsal_leaves_no_process_worktree_or_lock() {
 
 /// A converter: `v1beta1` calls `size` another name, and knows nothing of `port`.
 const CONVERTER: &str = r#"
-import http.server, json, os, ssl, threading
+import http.server, json, os, ssl, threading, time
 
 KEEPS = True
+SERVES = True
+DELAY = 0
 
 def turned(object, wanted):
     spec, version = dict(object.get("spec", {})), wanted.split("/")[1]
@@ -317,13 +331,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words):
         pass
 
-http.server.ThreadingHTTPServer.allow_reuse_address = True
-server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
-tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-folder = os.environ["TMPDIR"] + "/k8s-webhook-server/serving-certs/"
-tls.load_cert_chain(folder + "tls.crt", folder + "tls.key")
-server.socket = tls.wrap_socket(server.socket, server_side=True)
-threading.Thread(target=server.serve_forever, daemon=True).start()
+def serve():
+    time.sleep(DELAY)
+    http.server.ThreadingHTTPServer.allow_reuse_address = True
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    folder = os.environ["TMPDIR"] + "/k8s-webhook-server/serving-certs/"
+    tls.load_cert_chain(folder + "tls.crt", folder + "tls.key")
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    server.serve_forever()
+
+if SERVES:
+    threading.Thread(target=serve, daemon=True).start()
 "#;
 
 /// A project whose program converts.
@@ -368,16 +387,57 @@ fn a_converter_that_loses_fields_is_found_without_a_line_written_for_it() {
     );
     assert_eq!(code, 1);
     // Its files say that it converts, and it does not.
-    project.edit(
-        "operator.py",
-        "server = http",
-        "time = __import__('time')\nserver = None\nwhile False: server = http",
-    );
-    project.edit("operator.py", "server.socket = tls", "tls = tls\nif False: server.socket = tls");
-    project.edit("operator.py", "threading.Thread", "if False: threading.Thread");
+    let unserved = "error webhook-not-served webhooks [] plain".to_owned();
+    project.edit("operator.py", "SERVES = True", "SERVES = False");
+    let only_plain = ["--trust", "--only", "plain", "--timeout", "12s"];
+    let (report, _) = project.report(&only_plain);
+    assert!(findings(&report).contains(&unserved), "{report:#}");
+    // A patch of the kustomization says so.
+    let path = "config/crd/bases/fields.yaml";
+    let text = fs::read_to_string(project.root.join(path)).unwrap();
+    let (before, rest) = text.split_once("  conversion:\n").unwrap();
+    let after = &rest[rest.find("  scope:").unwrap()..];
+    let patch = "patches:\n- target: {kind: CustomResourceDefinition}\n  patch: |-\n    - {op: add, path: /spec/conversion, value: \
+                 {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}}\n";
+    project.write(&[
+        (path, &format!("{before}{after}")),
+        ("config/crd/kustomization.yaml", &format!("resources: [bases/fields.yaml]\n{patch}")),
+    ]);
+    let (report, _) = project.report(&only_plain);
+    assert!(findings(&report).contains(&unserved), "{report:#}");
+}
+
+#[test]
+fn a_program_that_serves_its_webhooks_late_is_waited_for() {
+    let Some(project) = converter() else { return };
+    project.edit("operator.py", "DELAY = 0", "DELAY = 6");
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
+}
+
+#[test]
+fn roles_of_a_kustomization_and_of_a_chart_count() {
+    let Some(project) = program() else { return };
+    let missing = ["error rights-missing secrets [list] plain"];
+    let rest = "kind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: manager-role}\n---\n\
+                apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: manager}\n";
+    project.write(&[
+        ("deploy/kustomization.yaml", "resources: [../access]\n"),
+        ("access/kustomization.yaml", "resources: [role.yaml]\nnamePrefix: my-\n"),
+        ("access/role.yaml", &role("nodes")),
+        ("operator-chart/Chart.yaml", "apiVersion: v2\nname: operator\nversion: 1.0.0\n"),
+        ("operator-chart/values.yaml", "readable: nodes\n"),
+        ("operator-chart/templates/role.yaml", &role("{{ .Values.readable }}")),
+        ("operator-chart/templates/rest.yaml", rest),
+    ]);
+    project.release("v1.1.0");
+    let asks = "while True:\n    call(\"GET\", \"/api/v1/secrets\")";
+    project.edit("operator.py", "while True:", asks);
+    for manifests in [&["--manifests", "deploy"][..], &["--manifests", "operator-chart"], &[]] {
+        let (report, _) = project.report(&[&["--trust", "--only", "plain"], manifests].concat());
+        assert_eq!(findings(&report), missing, "{manifests:?}: {report:#}");
+    }
+    project.edit("operator-chart/values.yaml", "nodes", "secrets");
     let (report, _) = project.report(&["--trust", "--only", "plain"]);
-    assert!(
-        findings(&report).contains(&"error webhook-not-served webhooks [] plain".to_owned()),
-        "{report:#}"
-    );
+    assert_eq!(findings(&report), Vec::<String>::new(), "{report:#}");
 }

@@ -7,14 +7,16 @@ use opdev_event::Diagnostic;
 use opdev_event::{Place, Severity};
 use opdev_object::{meta, yaml};
 use opdev_os::read;
-use opdev_project::files::yaml_files_below;
+use opdev_project::program::chart;
+use opdev_project::program::kustomization::{BuiltObject, Manifests};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Where a project's role files are.
 pub const FOLDER: &str = "config/rbac";
-/// How many folders deep roles are looked for that lie elsewhere.
-const FOLDERS: usize = 3;
+/// The kinds of role files.
+const KINDS: [&str; 5] = ["ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 /// Where the scaffolds of Operator SDK and kubebuilder put the operator.
 const NAMESPACE: &str = "system";
 const ACCOUNT: &str = "controller-manager";
@@ -65,6 +67,8 @@ pub struct RoleFiles {
     pub generated: Option<String>,
     /// Their errors.
     pub problems: Vec<Diagnostic>,
+    /// Why some of them may be missing, in words.
+    pub missing: Vec<String>,
 }
 
 impl RoleFiles {
@@ -87,17 +91,30 @@ impl RoleFiles {
         files
     }
 
-    /// Reads a file, or all files of a folder and the folders in it.
-    pub fn below(root: &Path, path: &Path) -> RoleFiles {
-        let mut files = RoleFiles::default();
-        for path in yaml_files_below(&root.join(path), FOLDERS) {
-            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            match read::text(&path) {
-                Ok(text) => files.take(&file, &text),
-                Err(error) => files.problem(&file, 0, format!("cannot be read: {error}")),
-            }
+    /// The roles that a project deploys: those of its manifests (a chart, a kustomization or files), where
+    /// they are named; else those of the folder; where that has none, those of the charts that deploy the
+    /// operator of these API groups.
+    pub fn deployed(root: &Path, manifests: Option<&Path>, groups: &BTreeSet<String>) -> RoleFiles {
+        if let Some(path) = manifests {
+            let Manifests { parts, missing, .. } = Manifests::read(root, path, &KINDS);
+            return RoleFiles { missing, ..RoleFiles::of(root, parts) };
         }
-        files
+        let files = RoleFiles::read(root);
+        if files.generated.is_none() && files.of_kind(&["Role", "ClusterRole"]).next().is_some() {
+            return files;
+        }
+        let mut parts = chart::of_operator(root, groups);
+        parts.retain(|part| KINDS.iter().any(|kind| part.object["kind"] == *kind));
+        if parts.is_empty() { files } else { RoleFiles::of(root, parts) }
+    }
+
+    fn of(root: &Path, parts: Vec<BuiltObject>) -> RoleFiles {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let found = parts.into_iter().map(|part| Found {
+            file: part.file.strip_prefix(&root).unwrap_or(&part.file).display().to_string(),
+            object: part.object,
+        });
+        RoleFiles { found: found.collect(), ..RoleFiles::default() }
     }
 
     fn generate(&mut self, root: &Path) {
@@ -149,7 +166,8 @@ impl RoleFiles {
             roles.iter().find(is_it).is_some_and(|role| role["aggregationRule"].is_null())
         };
         let mut bindings = self.of_kind(&["ClusterRoleBinding", "RoleBinding"]);
-        if self.generated.is_some() || !bindings.all(|binding| is_here(&binding.object["roleRef"])) {
+        let is_whole = self.generated.is_none() && self.missing.is_empty();
+        if !is_whole || !bindings.all(|binding| is_here(&binding.object["roleRef"])) {
             return Vec::new();
         }
         roles.into_iter().cloned().collect()
