@@ -4,6 +4,8 @@
 
 use jiff::Timestamp;
 use opdev_findings::facts::record::{Hello, ReconcileNow, Record, Traced};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +25,9 @@ const LONGEST: u64 = 1 << 20;
 const COMMANDS: usize = 256;
 /// Bytes of a path that every system takes for a socket.
 const PATH: usize = 100;
+
+/// Names that are looked at for sockets that were left.
+const MOST_LOOKED_AT: usize = 10_000;
 
 /// Listens for traced processes. Dropping it closes the socket and removes its file.
 #[derive(Debug)]
@@ -79,9 +84,7 @@ impl Listener {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        if let Some(folder) = socket.parent() {
-            remove_left(folder);
-        }
+        remove_left(socket);
         let listener = UnixListener::bind(socket).map_err(failed)?;
         private(socket).map_err(failed)?;
         let (records, receiver) = mpsc::channel(ROOM);
@@ -119,20 +122,25 @@ impl Drop for Listener {
     }
 }
 
-/// Removes the sockets of processes that were killed: nobody listens on them.
-fn remove_left(folder: &Path) {
+/// Removes sockets that are named as this one is, but for the number of a process that lives no more: it was
+/// killed.
+fn remove_left(socket: &Path) {
     use std::os::unix::fs::FileTypeExt as _;
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    let own = std::process::id().to_string();
+    let name = socket.file_name().and_then(|name| name.to_str());
+    let (Some(folder), Some((before, after))) =
+        (socket.parent(), name.and_then(|name| name.split_once(own.as_str())))
+    else {
+        return;
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_LOOKED_AT) {
         let name = entry.file_name();
-        let name = name.to_str().unwrap_or_default();
-        let is_ours = name.starts_with("trace-") && name.ends_with(".sock");
-        // That of the entry itself, never of what a link leads to.
+        let id = name.to_str().and_then(|name| name.strip_prefix(before)?.strip_suffix(after));
+        let id = id.and_then(|id| Pid::from_raw(id.parse().ok()?));
+        // The kind of the entry itself, never of what a link leads to.
         let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
-        if is_ours && is_socket {
-            let tried = std::os::unix::net::UnixStream::connect(entry.path());
-            if tried.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
-                _ = std::fs::remove_file(entry.path());
-            }
+        if is_socket && id.is_some_and(|id| test_kill_process(id) == Err(Errno::SRCH)) {
+            _ = std::fs::remove_file(entry.path());
         }
     }
 }
@@ -232,23 +240,25 @@ async fn hear(process: u64, stream: impl AsyncRead + Unpin, heard: &Heard) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::net::UnixListener as Plain;
 
     #[tokio::test]
     async fn sockets_of_processes_that_were_killed_go_and_others_stay() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        drop(Plain::bind(at("trace-1.sock")).unwrap());
-        let _alive = Plain::bind(at("trace-2.sock")).unwrap();
-        drop(Plain::bind(at("other-1.sock")).unwrap());
-        fs::write(at("trace-3.sock"), "no socket").unwrap();
-        let (listener, _records) = Listener::start(&at("trace-4.sock")).unwrap();
-        let mut names: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["other-1.sock", "trace-2.sock", "trace-3.sock", "trace-4.sock"]);
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let left = format!("trace-{}.sock", ended.id());
+        let alive = format!("trace-{}.sock", rustix::process::getppid().unwrap().as_raw_nonzero());
+        let others = ["other-1.sock".to_owned(), alive, "trace-x.sock".to_owned()];
+        for name in others.iter().chain([&left]) {
+            drop(Plain::bind(at(name)).unwrap());
+        }
+        let own = socket_path(folder.path());
+        let (listener, _records) = Listener::start(&own).unwrap();
+        assert!(!at(&left).exists());
+        assert!(others.iter().all(|name| at(name).exists()) && own.exists());
         drop(listener);
-        assert!(!at("trace-4.sock").exists());
+        assert!(!own.exists());
     }
 }

@@ -119,7 +119,7 @@ fn in_dialog(
             let Some(dialog) = view.screen.spots.dialog else { return Vec::new() };
             if !dialog.area.contains(Position { x, y }) {
                 vec![KeyCode::Esc]
-            } else if let Some(chosen) = dialog.chosen.filter(|_| picks) {
+            } else if let Some(chosen) = dialog.chosen.filter(|_| picks && y < dialog.below) {
                 match y.cmp(&chosen) {
                     Ordering::Equal => vec![KeyCode::Enter],
                     Ordering::Less => vec![KeyCode::Up; usize::from(chosen - y)],

@@ -24,10 +24,10 @@ pub(crate) fn place(view: &ViewState, state: &State) -> Option<Place> {
 /// worst.
 pub(crate) fn finding<'a>(view: &ViewState, state: &'a State) -> Option<&'a Arc<RuleFinding>> {
     let reconcile = view.reconcile().filter(|_| matches!(view.focus, Pane::Reconciles | Pane::Detail));
-    let shown = reconcile.and_then(|reconcile| state.findings.shown_by(reconcile));
+    let open = |finding: &&Arc<RuleFinding>| finding.is_open() && finding.severity != FindingSeverity::Hint;
+    let shown = reconcile.and_then(|reconcile| state.findings.shown_by(reconcile)).filter(open);
     let of_object = || view.root(state).and_then(|root| state.findings.of(&root.key));
-    let serious = |finding: &&Arc<RuleFinding>| finding.severity != FindingSeverity::Hint;
-    shown.or_else(of_object).or_else(|| state.findings.open().find(serious))
+    shown.or_else(of_object).or_else(|| state.findings.open().find(open))
 }
 
 /// Checks that there is one; the error says why not.

@@ -8,26 +8,21 @@ use crate::draw::frame::plain_box;
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
-use jiff::Timestamp;
 use opdev_event::{RuleFinding, words};
 use opdev_panes::click_targets::Dialog;
 use opdev_panes::finding_page::{ids, page, reconciles, shown_by};
-use opdev_panes::finding_sign::{role, sign};
 use opdev_panes::keys::chord::Key;
-use opdev_panes::text::{Row, clean, cut_apart, cut_path, left, right};
+use opdev_panes::lists::finding_columns::FindingColumns;
+use opdev_panes::text::Row;
 use opdev_panes::theme::Role;
 use opdev_state::State;
 use ratatui::layout::Rect;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The most rows of the list beside a page.
 const ROWS: usize = 8;
-/// The width of TIMES and of LAST SEEN, the gap before them included.
-const TIMES: usize = 8;
-const LAST: usize = 11;
-/// From this width on, the list has a column for the place in the code.
-const WITH_PLACE: usize = 110;
 /// From this width on, the reconciles stand beside the page.
 const BESIDE: usize = 110;
 /// The width of the reconciles there.
@@ -39,10 +34,12 @@ pub(crate) struct FindingsList {
     chosen: Option<u64>,
     /// True if the page has the whole place.
     whole: bool,
-    /// The chosen reconcile of a whole page.
-    reconcile: usize,
+    /// The chosen reconcile of a whole page; the newest where it is none that is shown.
+    reconcile: u64,
     /// The first line of the page that is shown.
     scroll: usize,
+    /// The most that it can be, as last drawn.
+    deepest: Cell<usize>,
 }
 
 impl FindingsList {
@@ -64,17 +61,25 @@ impl FindingsList {
         if !self.whole {
             return self.go(state, stepped(index));
         }
-        let last = state.findings.all().get(index).map_or(0, |finding| finding.reconciles.len());
-        self.reconcile = stepped(self.reconcile).min(last.saturating_sub(1));
+        let Some(finding) = state.findings.all().get(index) else { return };
+        let ids = ids(finding);
+        let to = stepped(self.chosen_reconcile(&ids)).min(ids.len().saturating_sub(1));
+        self.reconcile = ids.get(to).copied().unwrap_or_default();
+    }
+
+    fn chosen_reconcile(&self, ids: &[u64]) -> usize {
+        ids.iter().position(|id| *id == self.reconcile).unwrap_or(0)
     }
 
     /// Enter: the whole page, and on it the chosen reconcile.
     fn enter(&mut self, finding: &RuleFinding, view: &mut ViewState, state: &State) -> Answer {
         if !std::mem::replace(&mut self.whole, true) {
             (self.chosen, self.scroll) = (Some(finding.id), 0);
+            self.reconcile = ids(finding).first().copied().unwrap_or_default();
             return Answer::Stay;
         }
-        let Some(id) = ids(finding).get(self.reconcile).copied() else { return Answer::Stay };
+        let ids = ids(finding);
+        let Some(id) = ids.get(self.chosen_reconcile(&ids)).copied() else { return Answer::Stay };
         view.go_to(&finding.object.key(), state);
         view.go_to_reconcile(id, state);
         Answer::Close
@@ -92,7 +97,7 @@ impl Layer for FindingsList {
             (KeyCode::Up, _) | (_, Some('k')) => self.step(state, false),
             (_, Some('>')) => self.go(state, index + 1),
             (_, Some('<')) => self.go(state, index.saturating_sub(1)),
-            (KeyCode::PageDown, _) => self.scroll += 5,
+            (KeyCode::PageDown, _) => self.scroll = (self.scroll + 5).min(self.deepest.get()),
             (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(5),
             (KeyCode::Enter, _) => return self.enter(&finding, view, state),
             (KeyCode::Char('o'), _) => {
@@ -127,7 +132,7 @@ impl Layer for FindingsList {
         let area = canvas.body;
         if self.whole {
             let inner = plain_box(canvas.buffer, view, area, &format!("Finding {about}"));
-            view.screen.spots.dialog = Some(Dialog { area, chosen: None });
+            view.screen.spots.dialog = Some(Dialog { area, chosen: None, below: area.bottom() });
             self.draw_page(finding, state, view, canvas, inner);
             return;
         }
@@ -149,7 +154,8 @@ impl Layer for FindingsList {
         for (at, finding) in all.iter().enumerate().skip(skip).take(shown) {
             put(&columns.row(finding, at == index, canvas.now), at == index, view, canvas);
         }
-        view.screen.spots.dialog = Some(Dialog { area, chosen: Some(inner.y + 1 + (index - skip) as u16) });
+        view.screen.spots.dialog =
+            Some(Dialog { area, chosen: Some(inner.y + 1 + (index - skip) as u16), below: y });
         // A blank row keeps the list apart, where there is room for one.
         y += u16::from(inner.height > 16);
         divider(canvas.buffer, view, area, y, (Role::Focus, &about));
@@ -180,6 +186,11 @@ impl Layer for FindingsList {
         Some(row)
     }
 
+    fn catch_up(&mut self, _view: &mut ViewState, state: &State) {
+        // What comes while one reads takes no other place.
+        self.chosen = self.chosen.or_else(|| state.findings.all().first().map(|finding| finding.id));
+    }
+
     fn scrolls(&self) -> bool {
         true
     }
@@ -199,13 +210,14 @@ impl FindingsList {
         canvas: &mut Canvas<'_>,
         place: Rect,
     ) {
-        let chosen = self.whole.then_some(self.reconcile);
+        let chosen = self.whole.then(|| self.chosen_reconcile(&ids(finding)));
         let told = reconciles(finding, state, chosen, &view.look.zone);
         let beside = place.width as usize >= BESIDE && !told.is_empty();
         let text = match beside {
             true => Rect { width: place.width - RECONCILES as u16, ..place },
             false => place,
         };
+        let mut looked_at = None;
         let mut rows = page(finding, text.width as usize, &view.look.zone);
         let head = Row::new(Role::Title, format!(" {}", shown_by(finding)));
         if beside {
@@ -216,10 +228,15 @@ impl FindingsList {
             }
         } else if !told.is_empty() {
             rows.push(head);
+            looked_at = chosen.map(|at| rows.len() + at);
             rows.extend(told);
         }
         let room = text.height as usize;
-        let from = self.scroll.min(rows.len().saturating_sub(room));
+        let deepest = rows.len().saturating_sub(room);
+        self.deepest.set(deepest);
+        // The chosen reconcile is in sight, above the line that says how much follows.
+        let seen = looked_at.map_or(0, |at| (at + 2).saturating_sub(room));
+        let from = self.scroll.max(seen).min(deepest);
         let left = rows.len().saturating_sub(from + room);
         let mut rows: Vec<Row> = rows.into_iter().skip(from).take(room).collect();
         if let Some(last) = rows.last_mut().filter(|_| left > 0) {
@@ -231,54 +248,4 @@ impl FindingsList {
             clickable(row, at, view);
         }
     }
-}
-
-/// The width of each column of the list; 0 leaves one out.
-struct FindingColumns {
-    what: usize,
-    object: usize,
-    place: usize,
-}
-
-impl FindingColumns {
-    fn of(cells: usize) -> FindingColumns {
-        let object = (cells / 4).clamp(10, 34);
-        let place = if cells >= WITH_PLACE { 32 } else { 0 };
-        let gaps = 2 + usize::from(place > 0);
-        let what = cells.saturating_sub(4 + object + place + gaps + TIMES + LAST + 1);
-        FindingColumns { what, object, place }
-    }
-
-    fn head(&self) -> Row {
-        let place = if self.place > 0 { left("PLACE", self.place + 1) } else { String::new() };
-        let texts = format!("    {} {} ", left("WHAT IS WRONG", self.what), left("OBJECT", self.object));
-        Row::new(Role::Dim, format!("{texts}{place}{}{}", right("TIMES", TIMES), right("LAST SEEN", LAST)))
-    }
-
-    fn row(&self, finding: &RuleFinding, chosen: bool, now: Timestamp) -> Row {
-        let title = match &finding.ended {
-            Some(_) => format!("ended: {}", finding.title),
-            None => finding.short(),
-        };
-        let name = finding.object.name.clone();
-        let both = words::short_ref(&finding.object);
-        let name = if opdev_panes::text::width(&both) <= self.object { both } else { name };
-        let name = cut_apart(&[clean(&name).as_str()], self.object).concat();
-        let place = finding.place.as_ref().map(ToString::to_string).unwrap_or_default();
-        let place = match self.place {
-            0 => String::new(),
-            cells => format!("{} ", left(&cut_path(&clean(&place), cells), cells)),
-        };
-        Row::new(Role::Text, if chosen { "▸ " } else { "  " })
-            .and(role(finding), format!("{} {} ", sign(finding), left(&clean(&title), self.what)))
-            .and(Role::Text, format!("{} {place}", left(&name, self.object)))
-            .and(Role::Dim, right(&format!("×{}", finding.times), TIMES))
-            .and(Role::Dim, right(&seen(finding, now), LAST))
-    }
-}
-
-/// When it was seen last.
-fn seen(finding: &RuleFinding, now: Timestamp) -> String {
-    let age = Duration::try_from(now.duration_since(finding.last)).unwrap_or_default();
-    if age.as_secs() < 2 { "now".to_owned() } else { format!("{} ago", words::short_age(age)) }
 }

@@ -25,7 +25,7 @@ pub(crate) struct IgnoreFinding {
     rule: String,
     kind: String,
     name: String,
-    /// The chosen scope: 0 the object, 1 its kind, 2 the whole project.
+    /// The chosen scope: 0 objects of this name, 1 their kind, 2 the whole project.
     scope: usize,
     because: String,
 }
@@ -44,27 +44,31 @@ impl IgnoreFinding {
         }
     }
 
-    /// The lines of `opdev.yaml`. A reason is a string of JSON, which is one of YAML, too.
+    /// The lines of `opdev.yaml`. A string of JSON is one of YAML, too, whatever is in it.
     fn lines(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!("findings:\n  ignore:\n    - rule: {}\n", self.rule);
         if self.scope < 2 {
-            text.push_str(&format!("      kind: {}\n", self.kind));
+            text.push_str(&format!("      kind: {}\n", quoted(&self.kind)));
         }
         if self.scope < 1 {
-            text.push_str(&format!("      name: {}\n", self.name));
+            text.push_str(&format!("      name: {}\n", quoted(&self.name)));
         }
-        let because = serde_json::Value::from(self.because.trim());
-        text.push_str(&format!("      because: {because}\n"));
+        text.push_str(&format!("      because: {}\n", quoted(self.because.trim())));
         text
     }
 }
 
 impl Layer for IgnoreFinding {
-    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
+    fn key(&mut self, key: Key, view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => return Answer::Open(Box::new(self.from.clone())),
             (KeyCode::Down | KeyCode::Tab, _) => self.scope = (self.scope + 1) % 3,
             (KeyCode::Up, _) => self.scope = (self.scope + 2) % 3,
+            // Without a reason opdev does not take the file.
+            (KeyCode::Enter, _) if self.because.trim().is_empty() => {
+                view.told.message = Some("say first because of what: opdev.yaml needs a reason".to_owned());
+            }
             (KeyCode::Enter, _) => return Answer::Copy("lines that ignore it, for opdev.yaml", self.lines()),
             (KeyCode::Backspace, _) => {
                 self.because.pop();
@@ -78,7 +82,7 @@ impl Layer for IgnoreFinding {
 
     fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
         let scopes = [
-            format!("this object: {} {}", self.kind, self.name),
+            format!("every {} called {}", self.kind, self.name),
             format!("every {}", self.kind),
             format!("the rule {} in this project", self.rule),
         ];

@@ -43,7 +43,7 @@ pub(crate) fn boxed(
         clickable(row, at, view);
     }
     let chosen = selected.map(|at| inner.y + (at.saturating_sub(skip)) as u16);
-    view.screen.spots.dialog = Some(Dialog { area, chosen });
+    view.screen.spots.dialog = Some(Dialog { area, chosen, below: area.bottom() });
 }
 
 /// Notes what a click on the keys of a row presses.
@@ -83,7 +83,7 @@ pub(crate) fn full(
         clickable(row, at, view);
     }
     let chosen = selected.map(|at| inner.y + at as u16);
-    view.screen.spots.dialog = Some(Dialog { area, chosen });
+    view.screen.spots.dialog = Some(Dialog { area, chosen, below: area.bottom() });
 }
 
 /// A border across a box, with a title.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(super) const LEAST: u16 = 3;
 
 /// So many rows hold a border, why, where, the cure and the keys.
-const LEAST_CARD: u16 = 5;
+const LEAST_CARD: u16 = 6;
 
 /// True if something is open that is more than a hint.
 pub(super) fn any(state: &State) -> bool {
@@ -57,7 +57,7 @@ pub(super) fn draw_card(state: &State, view: &ViewState, buffer: &mut Buffer, fr
     }
     below.extend(named("Fix", &finding.fix, cells).into_iter().take(2));
     let mut last = Row::new(Role::Text, " ");
-    if finding.place.is_some() {
+    if finding.place.is_some() && open_file::place(view, state) == finding.place {
         last = last.and(Role::Key, keys(Do::OpenFile)).and(Role::Text, " open the code   ");
     }
     below.push(last.and(Role::Key, keys(Do::Findings)).and(Role::Text, " all findings"));

@@ -71,9 +71,13 @@ pub(super) fn tabs(view: &ViewState, cells: usize, own: Role) -> Vec<(Role, Stri
             break;
         }
     }
-    let mark = |out: usize, text: String| (Role::Dim, if out > 0 { text } else { String::new() }, None);
-    let mut row = vec![mark(from, format!("+{from} "))];
+    // A click on a count shows the next one of those that it counts.
+    let count = |out: usize, next: Option<usize>| {
+        let text = if out > 0 { format!("+{out} ") } else { String::new() };
+        (Role::Dim, text, next.and_then(|at| all[at].2))
+    };
+    let mut row = vec![count(from, from.checked_sub(1))];
     row.extend(all[from..to].iter().cloned());
-    row.push(mark(all.len() - to, format!("+{} ", all.len() - to)));
+    row.push(count(all.len() - to, (to < all.len()).then_some(to)));
     row
 }

@@ -27,7 +27,10 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         _ => state.running.values().take(3).cloned().collect(),
     };
     if view.reconciles.list.is_empty() && running.is_empty() {
-        return put(&words_of(&[empty(view, state).to_owned()], area), view, buffer, area);
+        let rows = words_of(&[empty(view, state).to_owned()], area);
+        put(&rows, view, buffer, area);
+        let y = area.y + (rows.len() as u16).min(area.height);
+        return found::draw_card(state, view, buffer, Rect { y, height: area.bottom() - y, ..area });
     }
     let cells = area.width as usize;
     let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;

@@ -46,6 +46,8 @@ impl ResourceColumn {
 const READY: usize = 5;
 const AGE: usize = 4;
 const LEAST_NAME: usize = 12;
+/// A name and its status in fewer cells say nothing.
+const WITH_STATUS: usize = 18;
 const LEAST_STATUS: usize = 9;
 const LEAST_NAMESPACE: usize = 9;
 /// So much for a name and its status lets both be read: 16 and 13 cells, and a blank.
@@ -93,6 +95,10 @@ fn slots(
         let lacks = least.saturating_sub(room(kind, namespace, age));
         kind = kind.saturating_sub(lacks).max(kind.min(9));
     }
+    // Where not both fit, the state of an object says more than its kind.
+    if room(kind, namespace, age) < WITH_STATUS {
+        kind = 0;
+    }
     let mut rest = room(kind, namespace, age);
     let mut shown = Vec::new();
     for (column, size) in printer {
@@ -118,7 +124,7 @@ fn slots(
 /// less than 17 letters; what is said of an object can be longer.
 fn divided(rest: usize) -> (usize, usize) {
     if rest < LEAST_NAME + 1 + LEAST_STATUS {
-        let status = if rest >= 18 { LEAST_STATUS } else { 0 };
+        let status = if rest >= WITH_STATUS { LEAST_STATUS } else { 0 };
         return (rest.saturating_sub(status + usize::from(status > 0)), status);
     }
     let mut extra = rest - 1 - LEAST_NAME - LEAST_STATUS;

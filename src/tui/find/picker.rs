@@ -348,7 +348,7 @@ fn draw(picker: &Picker, state: &State, view: &mut ViewState, canvas: &mut Canva
         row.draw(buffer, view.look.theme, (inner.x, y), room, i == picker.index);
     }
     let chosen = (!picker.best.is_empty()).then(|| inner.y + 1 + (picker.index - skip) as u16);
-    view.screen.spots.dialog = Some(Dialog { area, chosen });
+    view.screen.spots.dialog = Some(Dialog { area, chosen, below: area.bottom() });
     if picker.best.is_empty() {
         let text =
             if picker.of.count() == 0 { " There is nothing to choose. " } else { " Nothing matches. " };

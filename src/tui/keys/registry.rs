@@ -87,7 +87,7 @@ static BEFORE_TABS: &[Row] = &[
     asks(action("open-file", Do::OpenFile, &["ctrl-o"], Section::Look)
         .about(
             "open file",
-            "Open the file that is broken, or that the selected failure names, at its line in your editor.",
+            "Open the file that is broken, or that the selected failure or finding names, at its line in your editor.",
         )
         .also(&["editor"]), |view, state| open_file::open(view, state)).when(open_file::enabled),
     asks(action("save", Do::Save, &["g w"], Section::Look).about(

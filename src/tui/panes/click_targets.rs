@@ -33,9 +33,10 @@ pub struct Spots {
     pub dialog: Option<Dialog>,
 }
 
-/// Where a dialog stands, and the row of what is chosen in it.
+/// Where a dialog stands, the row of what is chosen in it, and the first row below those to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialog {
     pub area: Rect,
     pub chosen: Option<u16>,
+    pub below: u16,
 }

@@ -65,7 +65,8 @@ pub fn shown_by(finding: &RuleFinding) -> String {
 
 /// The newest reconciles that show it, newest first, and below them the first one.
 pub fn reconciles(finding: &RuleFinding, state: &State, chosen: Option<usize>, zone: &TimeZone) -> Vec<Row> {
-    let kept = |id: &u64| state.history.all().iter().rev().find(|reconcile| reconcile.id == *id);
+    let own = state.history.of(&finding.object.key());
+    let kept = |id: &u64| own.into_iter().flatten().rev().find(|reconcile| reconcile.id == *id);
     let mut rows = Vec::new();
     for (at, id) in ids(finding).iter().enumerate() {
         let mark = if chosen == Some(at) { "▸" } else { " " };

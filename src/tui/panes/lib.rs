@@ -1,4 +1,5 @@
-//! Panes: what each of them holds and how its lines look; the keys, the theme that all share. Knows no dialog and makes no request.
+//! Panes: what each of them holds and how its lines look; the keys and the theme that all share. Knows no
+//! dialog and makes no request.
 
 pub mod below;
 pub mod click_targets;

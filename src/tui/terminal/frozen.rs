@@ -19,9 +19,14 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The longest time of one look. With no time at all, crossterm looks only at what it has read before.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// The write that goes on, and what was typed meanwhile. A write ends only with this lock, so that nobody else
-/// reads keys while the other thread does: of two readers, one would wait for a key that is gone.
-static OUTPUT: Mutex<Output> = Mutex::new(Output { since: None, is_watched: false, typed: Vec::new() });
+/// The longest wait of a write for the other thread to have read. It may be in the middle of a sequence of keys
+/// whose end does not come.
+const LAST_READ: Duration = Duration::from_millis(50);
+
+/// The write that goes on, and what was typed meanwhile. A write does not end while the other thread reads: of
+/// two readers, one would wait for a key that is gone.
+static OUTPUT: Mutex<Output> =
+    Mutex::new(Output { since: None, is_watched: false, is_reading: false, typed: Vec::new() });
 
 /// The thread that reads keys meanwhile. `None` where the system gives none.
 static READER: OnceLock<Option<Thread>> = OnceLock::new();
@@ -30,6 +35,7 @@ struct Output {
     since: Option<Instant>,
     /// True if the other thread looks by itself.
     is_watched: bool,
+    is_reading: bool,
     typed: Vec<Event>,
 }
 
@@ -59,8 +65,16 @@ impl WatchedOutput {
             reader.unpark();
         }
         let written = write(&mut self.0);
-        output().since = None;
-        written
+        let ended = Instant::now();
+        loop {
+            let mut now = output();
+            if !now.is_reading || ended.elapsed() > LAST_READ {
+                now.since = None;
+                return written;
+            }
+            drop(now);
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -80,6 +94,7 @@ pub fn typed() -> Vec<Event> {
 }
 
 fn read_while_frozen() {
+    let mut was_asked = false;
     loop {
         let mut now = output();
         let Some(since) = now.since else {
@@ -90,25 +105,32 @@ fn read_while_frozen() {
             continue;
         };
         let left = SLOW.saturating_sub(since.elapsed());
-        if left.is_zero() && stop_is_typed(&mut now.typed) {
-            // Not the signal of the key: only this one is obeyed within a time.
-            let _ = kill_process(getpid(), Signal::TERM);
-        }
+        now.is_reading = left.is_zero();
         drop(now);
+        if left.is_zero() {
+            let (stop, typed): (Vec<_>, Vec<_>) = read().into_iter().partition(is_stop);
+            let mut now = output();
+            now.typed.extend(typed);
+            now.is_reading = false;
+            drop(now);
+            // Once: a second signal would not leave the time to clean up. And not the signal of the key:
+            // only this one is obeyed within a time.
+            if !stop.is_empty() && !std::mem::replace(&mut was_asked, true) {
+                let _ = kill_process(getpid(), Signal::TERM);
+            }
+        }
         thread::sleep(left.max(LOOK));
     }
 }
 
-/// Reads what is there. Returns true if it is `ctrl-c`.
-fn stop_is_typed(typed: &mut Vec<Event>) -> bool {
+/// Reads what is there.
+fn read() -> Vec<Event> {
+    let mut events = Vec::new();
     while let Ok(true) = event::poll(MOMENT) {
-        let Ok(event) = event::read() else { return false };
-        if is_stop(&event) {
-            return true;
-        }
-        typed.push(event);
+        let Ok(event) = event::read() else { break };
+        events.push(event);
     }
-    false
+    events
 }
 
 fn is_stop(event: &Event) -> bool {

@@ -8,7 +8,7 @@ use super::fixture::{
 use super::frames::{check, screen};
 use crate::command::Command;
 use crate::view::ViewState;
-use crate::{Input, update};
+use crate::{Input, Mouse, update};
 use opdev_event::evidence::Handover;
 use opdev_event::{
     Action, CachedRead, CauseKind, Event, Failure, ObjectChange, Outcome, OwnWrite, Place, ProcessChanged,
@@ -253,10 +253,52 @@ fn a_finding_leads_to_its_code_its_reconciles_and_the_lines_that_ignore_it() {
     let [Command::Copy(text)] = copied.as_slice() else { panic!("{copied:?}") };
     assert_eq!(
         text,
-        "findings:\n  ignore:\n    - rule: missing-owner\n      kind: Memcached\n      because: \"its:#'\"\n"
+        "findings:\n  ignore:\n    - rule: missing-owner\n      kind: \"Memcached\"\n      because: \"its:#'\"\n"
     );
     // Back from the question is the list, at the finding that it was about.
     assert!(text_of(&state, "f j x esc").contains("2 of 4"));
+}
+
+#[test]
+fn an_open_list_holds_on_to_its_finding() {
+    let state = storm();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "f", (80, 24));
+    let newer = json!({"id": 9, "rule": "panic", "severity": "error", "title": "panic", "why": "it panics",
+        "fix": "look at the place", "first": at("17:02:14"), "last": at("17:02:14"), "times": 1,
+        "object": reference("Memcached", "session-cache"), "place": {"file": CODE, "line": 87, "column": 0}});
+    let newer = Event::FindingOpened(Arc::new(serde_json::from_value(newer).unwrap()));
+    let state = of(moment().into_iter().chain([newer]).collect());
+    let shown = super::frames::text(&screen(&state, &mut view, "", (80, 24)));
+    assert!(shown.contains("2 of 5 · hot loop"), "{shown}");
+    let opened = update(&mut view, Input::Key(Key::parse("o").unwrap()), &state);
+    assert!(matches!(opened.as_slice(), [Command::OpenFile { line: 118, .. }]), "{opened:?}");
+}
+
+#[test]
+fn a_finding_is_no_reason_to_ignore_it() {
+    let mut view = ViewState::default();
+    let state = storm();
+    screen(&state, &mut view, "f x", (80, 24));
+    assert_eq!(update(&mut view, Input::Key(Key::parse("enter").unwrap()), &state), []);
+    assert_eq!(view.layers.len(), 1, "it asks for a reason");
+}
+
+#[test]
+fn the_count_of_hidden_tabs_is_a_button() {
+    let (state, mut view) = (storm(), ViewState::default());
+    let shown = super::frames::text(&screen(&state, &mut view, "4", (80, 24)));
+    let (y, line) = shown.lines().enumerate().find(|(_, line)| line.contains(" +")).expect("a count");
+    let x = line[..line.find(" +").unwrap()].chars().count() + 1;
+    assert!(!line.contains("Conditions"), "{line}");
+    let click = Mouse::Click(u16::try_from(x).unwrap(), u16::try_from(y).unwrap());
+    for _ in 0..3 {
+        update(&mut view, Input::Mouse(click), &state);
+        screen(&state, &mut view, "", (80, 24));
+    }
+    assert_ne!(view.detail.tab, ViewState::default().detail.tab);
+    let before = view.detail.tab;
+    assert!(opdev_panes::detail::TABS.iter().position(|tab| tab.tab() == before) > Some(4), "{before:?}");
 }
 
 fn text_of(state: &State, keys: &str) -> String {

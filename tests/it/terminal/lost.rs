@@ -167,8 +167,8 @@ fn a_terminal_that_takes_nothing_in_keeps_nobody_from_ending_opdev() {
         let pid = i32::try_from(line.child.process_id().unwrap()).unwrap();
         match signal {
             Some(signal) => kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap(),
-            // The first key is kept: it does not end opdev.
-            None => line.keys("j\x03"),
+            // The first key is kept: it does not end opdev. Nor do impatient ones keep it from cleaning up.
+            None => line.keys("j\x03\x03\x03"),
         }
         ended(line.child);
         assert!(!project.join(".opdev/kubeconfig").exists(), "{signal:?}");

@@ -3,6 +3,7 @@
 
 pub mod candidates;
 pub mod filter;
+pub mod finding_columns;
 pub mod kind_table;
 pub mod marks;
 pub mod owned_tree;
