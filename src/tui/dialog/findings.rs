@@ -3,7 +3,7 @@
 
 use super::answer::Answer;
 use super::ignore::IgnoreFinding;
-use crate::draw::boxes::{boxed, clickable, divider};
+use crate::draw::boxes::{boxed, divider};
 use crate::draw::frame::plain_box;
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
@@ -245,7 +245,6 @@ impl FindingsList {
         for (at, row) in rows.iter().enumerate() {
             let at = (text.x, text.y + at as u16);
             row.draw(canvas.buffer, view.look.theme, at, text.width as usize, false);
-            clickable(row, at, view);
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn boxed(
 }
 
 /// Notes what a click on the keys of a row presses.
-pub(crate) fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
+fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
     let mut at = x;
     let mut open: Option<(Key, u16)> = None;
     for (role, text) in &row.0 {

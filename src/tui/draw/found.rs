@@ -4,8 +4,10 @@
 use super::super::view::ViewState;
 use super::boxes::divider;
 use super::lists::put;
+use super::pieces::below;
 use crate::act::open_file;
 use opdev_event::{FindingSeverity, RuleFinding, words};
+use opdev_panes::finding_page::named;
 use opdev_panes::finding_sign::{role, sign};
 use opdev_panes::keys::action::Do;
 use opdev_panes::pane::Pane;
@@ -21,6 +23,9 @@ pub(super) const LEAST: u16 = 3;
 
 /// So many rows hold a border, why, where, the cure and the keys.
 const LEAST_CARD: u16 = 6;
+
+/// The width of the names before its texts.
+const NAME: usize = 6;
 
 /// True if something is open that is more than a hint.
 pub(super) fn any(state: &State) -> bool {
@@ -50,44 +55,33 @@ pub(super) fn draw_card(state: &State, view: &ViewState, buffer: &mut Buffer, fr
     let cells = free.width as usize;
     let count = state.findings.open().count();
     let keys = |does: Do| view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
-    let mut below = Vec::new();
+    let mut tail = Vec::new();
     if let Some(place) = &finding.place {
         let place = cut_path(&clean(&place.to_string()), cells.saturating_sub(8));
-        below.push(Row::new(Role::Dim, " Code  ").and(Role::Changed, place));
+        tail.push(Row::new(Role::Dim, " Code  ").and(Role::Changed, place));
     }
-    below.extend(named("Fix", &finding.fix, cells).into_iter().take(2));
+    tail.extend(named(("Fix", NAME), Role::Text, &finding.fix, cells).into_iter().take(2));
     let mut last = Row::new(Role::Text, " ");
     if finding.place.is_some() && open_file::place(view, state) == finding.place {
         last = last.and(Role::Key, keys(Do::OpenFile)).and(Role::Text, " open the code   ");
     }
-    below.push(last.and(Role::Key, keys(Do::Findings)).and(Role::Text, " all findings"));
-    let mut rows = named("Why", &finding.why, cells);
-    let room = (free.height as usize).saturating_sub(1 + below.len()).max(1);
+    tail.push(last.and(Role::Key, keys(Do::Findings)).and(Role::Text, " all findings"));
+    let mut rows = named(("Why", NAME), Role::Text, &finding.why, cells);
+    let room = (free.height as usize).saturating_sub(1 + tail.len()).max(1);
     if rows.len() > room {
         rows.truncate(room);
         if let Some((_, text)) = rows.last_mut().and_then(|row| row.0.last_mut()) {
             *text = cut(&format!("{text} …"), cells.saturating_sub(8));
         }
     }
-    rows.extend(below);
+    rows.extend(tail);
     let blank = u16::from(free.height as usize > rows.len() + 1);
     let about = words::short_ref(finding.about.as_ref().unwrap_or(&finding.object));
     let title = format!("{} {} · {about} · {count} open", sign(finding), clean(&finding.short()));
     let whole = Rect { x: free.x.saturating_sub(1), width: free.width + 2, ..free };
     let border = if view.focus == Pane::Reconciles { Role::Focus } else { Role::Border };
     divider(buffer, view, whole, free.y + blank, (border, &title));
-    put(&rows, view, buffer, below_rows(free, blank + 1));
-}
-
-fn below_rows(area: Rect, rows: u16) -> Rect {
-    Rect { y: area.y + rows, height: area.height.saturating_sub(rows), ..area }
-}
-
-/// A text behind its name; its further lines stand below it.
-fn named(name: &str, text: &str, cells: usize) -> Vec<Row> {
-    let lines = wrap(&clean(text), cells.saturating_sub(8).max(10)).into_iter().enumerate();
-    let name = |at: usize| if at == 0 { name } else { "" };
-    lines.map(|(at, line)| Row::new(Role::Dim, format!(" {:<6}", name(at))).and(Role::Text, line)).collect()
+    put(&rows, view, buffer, below(free, usize::from(blank) + 1));
 }
 
 /// The worst one with its reason and its place, and the titles of the others.

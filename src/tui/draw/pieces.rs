@@ -26,6 +26,12 @@ pub(crate) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp
     words::short_age(age)
 }
 
+/// The rows of an area below so many.
+pub(super) fn below(area: Rect, rows: usize) -> Rect {
+    let used = (rows as u16).min(area.height);
+    Rect { y: area.y + used, height: area.height - used, ..area }
+}
+
 pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     for y in area.top()..area.bottom() {
         for x in area.left()..area.right() {

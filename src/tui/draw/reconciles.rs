@@ -4,6 +4,7 @@
 use super::super::view::ViewState;
 use super::found;
 use super::lists::{mark, put, words_of};
+use super::pieces::below;
 use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, RuleFinding, words};
 use opdev_panes::detail::parts::clock;
 use opdev_panes::finding_sign;
@@ -29,8 +30,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     if view.reconciles.list.is_empty() && running.is_empty() {
         let rows = words_of(&[empty(view, state).to_owned()], area);
         put(&rows, view, buffer, area);
-        let y = area.y + (rows.len() as u16).min(area.height);
-        return found::draw_card(state, view, buffer, Rect { y, height: area.bottom() - y, ..area });
+        return found::draw_card(state, view, buffer, below(area, rows.len()));
     }
     let cells = area.width as usize;
     let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;
@@ -87,8 +87,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         Row::new(Role::Dim, text).draw(buffer, view.look.theme, (area.x, y), cells, false);
         y += 1;
     }
-    let free = Rect { y, height: area.bottom().saturating_sub(y), ..area };
-    found::draw_card(state, view, buffer, free);
+    found::draw_card(state, view, buffer, below(area, usize::from(y - area.y)));
 }
 
 fn empty(view: &ViewState, state: &State) -> &'static str {

@@ -5,7 +5,7 @@ use super::super::view::ViewState;
 use super::columns::printer_columns;
 use super::found;
 use super::lists::{mark, put, sign, star, words_of};
-use crate::draw::pieces::age;
+use crate::draw::pieces::{age, below};
 use jiff::Timestamp;
 use opdev_event::{KindHealth, PrinterColumn, TroubleKind, words};
 use opdev_panes::click_targets::Spot;
@@ -248,12 +248,6 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         row.draw(buffer, view.look.theme, at, cells, selected && view.focus == Pane::Resources);
     }
     found::draw(state, view, buffer, below(list, visible.len()));
-}
-
-/// The rows of an area below so many.
-fn below(area: Rect, rows: usize) -> Rect {
-    let used = (rows as u16).min(area.height);
-    Rect { y: area.y + used, height: area.height - used, ..area }
 }
 
 /// The names of rows, with the namespace where no column says it and two would read alike.

@@ -1,9 +1,9 @@
 //! The page of one finding: what is wrong, where, the code, the cure, and the reconciles that show it.
 
+use crate::detail::parts::clock;
 use crate::finding_sign::role;
 use crate::text::{Row, clean, right, wrap};
 use crate::theme::Role;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opdev_event::{RuleFinding, words};
 use opdev_state::State;
@@ -13,29 +13,28 @@ const NAME: usize = 9;
 
 /// The rows above those of the reconciles.
 pub fn page(finding: &RuleFinding, cells: usize, zone: &TimeZone) -> Vec<Row> {
-    let time = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
     let because = match finding.explains.as_slice() {
         [] => String::new(),
         rules => format!(" · also {}", rules.join(", ")),
     };
     let mut rows = vec![
         Row::new(role(finding), format!(" {}", finding.severity.name()))
-            .and(Role::Dim, format!(" · {}{because} · since {}", finding.rule, time(finding.first))),
+            .and(Role::Dim, format!(" · {}{because} · since {}", finding.rule, clock(finding.first, zone))),
     ];
     if let Some(ended) = &finding.ended {
-        rows.extend(plain(Role::Good, &format!("{} ({})", ended.how, time(ended.at)), cells));
+        rows.extend(plain(Role::Good, &format!("{} ({})", ended.how, clock(ended.at, zone)), cells));
     }
     rows.extend(plain(Role::Text, &finding.why, cells));
     let about = finding.about.as_ref().unwrap_or(&finding.object);
-    rows.extend(named("Object", Role::Text, &about.to_string(), cells));
+    rows.extend(named(("Object", NAME), Role::Text, &about.to_string(), cells));
     if !finding.field.is_empty() {
-        rows.extend(named("Field", Role::Text, &finding.field, cells));
+        rows.extend(named(("Field", NAME), Role::Text, &finding.field, cells));
     }
     if let Some(place) = &finding.place {
-        rows.extend(named("Code", Role::Changed, &place.to_string(), cells));
+        rows.extend(named(("Code", NAME), Role::Changed, &place.to_string(), cells));
     }
-    rows.extend(named("Fix", Role::Text, &finding.fix, cells));
-    rows.extend(named("More", Role::Dim, &format!("opdev explain {}", finding.rule), cells));
+    rows.extend(named(("Fix", NAME), Role::Text, &finding.fix, cells));
+    rows.extend(named(("More", NAME), Role::Dim, &format!("opdev explain {}", finding.rule), cells));
     rows
 }
 
@@ -44,13 +43,13 @@ fn plain(role: Role, text: &str, cells: usize) -> Vec<Row> {
     lines.into_iter().map(|line| Row::new(role, format!(" {line}"))).collect()
 }
 
-/// A text behind its name; its further lines stand below it.
-fn named(name: &str, role: Role, text: &str, cells: usize) -> Vec<Row> {
-    let lines = wrap(&clean(text), cells.saturating_sub(NAME + 2).max(10)).into_iter().enumerate();
+/// A text behind its name, which has so many cells; its further lines stand below it.
+pub fn named((name, most): (&str, usize), role: Role, text: &str, cells: usize) -> Vec<Row> {
+    let lines = wrap(&clean(text), cells.saturating_sub(most + 2).max(10)).into_iter().enumerate();
     lines
         .map(|(at, line)| {
             let name = if at == 0 { name } else { "" };
-            Row::new(Role::Dim, format!(" {name:<NAME$}")).and(role, line)
+            Row::new(Role::Dim, format!(" {name:<most$}")).and(role, line)
         })
         .collect()
 }
@@ -73,16 +72,14 @@ pub fn reconciles(finding: &RuleFinding, state: &State, chosen: Option<usize>, z
         let row = Row::new(Role::Text, format!(" {mark} #{id:<6}"));
         rows.push(match kept(id) {
             None => row.and(Role::Dim, "is no longer kept"),
-            Some(reconcile) => {
-                let at = reconcile.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
-                row.and(Role::Dim, format!("{at}  "))
-                    .and(Role::Text, words::came_to(reconcile))
-                    .and(Role::Dim, right(&words::took(reconcile.took), 8))
-            }
+            Some(reconcile) => row
+                .and(Role::Dim, format!("{}  ", clock(reconcile.at, zone)))
+                .and(Role::Text, words::came_to(reconcile))
+                .and(Role::Dim, right(&words::took(reconcile.took), 8)),
         });
     }
     if finding.since > 0 && !finding.reconciles.contains(&finding.since) {
-        let at = finding.first.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+        let at = clock(finding.first, zone);
         rows.push(Row::new(Role::Dim, format!("   the first was #{} at {at}", finding.since)));
     }
     rows
