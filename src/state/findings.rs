@@ -3,9 +3,13 @@
 use opdev_event::{FindingSeverity, Reconcile, RuleFinding};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Findings that have ended and are kept.
 const ENDED: usize = 50;
+
+/// An open storm is counted again within this time.
+const COUNTED: Duration = Duration::from_secs(2);
 
 /// Findings, worst first, those that have ended last.
 #[derive(Clone, Debug, Default)]
@@ -55,11 +59,14 @@ impl Findings {
         self.storm_of(reconcile).or_else(|| self.open().find(shows))
     }
 
-    /// The storm that a reconcile is a part of.
+    /// The storm that a reconcile is a part of. An open one is counted once a second: what came since its last
+    /// count is a part of it, too.
     pub fn storm_of(&self, reconcile: &Reconcile) -> Option<&Arc<RuleFinding>> {
         let key = reconcile.object.key();
         self.0.iter().filter(|finding| finding.storm && finding.since > 0).find(|finding| {
-            finding.since <= reconcile.id && reconcile.at <= finding.last && finding.object.key() == key
+            let slack = if finding.is_open() { COUNTED } else { Duration::ZERO };
+            let until = finding.last.checked_add(slack).unwrap_or(finding.last);
+            finding.since <= reconcile.id && reconcile.at <= until && finding.object.key() == key
         })
     }
 

@@ -215,6 +215,22 @@ fn a_storm_at_five_sizes() {
 }
 
 #[test]
+fn what_came_since_the_last_count_is_a_part_of_the_storm() {
+    let rows = |last: &str| {
+        let earlier = moment().into_iter().map(|event| match event {
+            Event::FindingOpened(found) if found.storm => {
+                Event::FindingOpened(Arc::new(RuleFinding { last: at(last), ..RuleFinding::clone(&found) }))
+            }
+            other => other,
+        });
+        let shown = screen(&of(earlier.collect()), &mut ViewState::default(), "", (120, 36));
+        super::frames::text(&shown).lines().filter(|line| line.contains("17:02:13")).count()
+    };
+    assert_eq!(rows("17:02:12"), rows("17:02:13"), "findings are counted once a second");
+    assert!(rows("17:01:50") > rows("17:02:13"), "what came long after it is none of it");
+}
+
+#[test]
 fn its_findings_and_what_each_key_shows_of_them() {
     for (width, height) in [(80, 24), (120, 36)] {
         check(&format!("storm-findings-{width}x{height}"), &storm(), "f", (width, height));
