@@ -2,8 +2,8 @@
 //! makes findings of those that come again.
 
 use super::attempt::{Attempt, Bench};
-use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
-use super::fields::{Mutation, mutations, schema};
+use super::fields::campaign::{fields, replay_field};
+use super::fields::mutation::Mutation;
 use super::input::{NoEnvironment, TortureInput, unlearned};
 use super::judge::{Difference, Learned, Outcome};
 use super::operator::Subject;
@@ -15,18 +15,18 @@ use super::run::{Ran, RunInput, run};
 use super::scenario::{Sample, Scenario, Step, scenarios};
 use super::shrink::{Small, code, shrink};
 use super::subject::{Prepared, prepare};
+use super::writes_beside::{WritesBeside, beside};
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Undisturbed runs of each scenario.
-const UNDISTURBED: u32 = 3;
+pub(super) const UNDISTURBED: u32 = 3;
 /// How long a program has to be quiet in the first run.
-const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+pub(super) const FIRST_WINDOW: Duration = Duration::from_millis(1500);
 /// The first window of a program that tells nothing of its reconciles.
 const UNTOLD: Duration = Duration::from_millis(3500);
 /// The shortest and the longest time for that in all others.
@@ -49,7 +49,7 @@ pub(super) async fn once(
 }
 
 /// Does something with a plane on a thread of its own, so that whatever it does follows from its seed.
-async fn on_a_thread<T: Send + 'static>(
+pub(super) async fn on_a_thread<T: Send + 'static>(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
     scenario: &Arc<Scenario>,
@@ -91,17 +91,19 @@ fn seeded(subject: &Subject, seed: u64) -> Subject {
 }
 
 /// An alarm on its way to a finding.
-struct Alarm {
-    scenario: Arc<Scenario>,
-    disturbance: Option<Disturbance>,
-    field: Option<Mutation>,
-    differences: Vec<Difference>,
+pub(super) struct Alarm {
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) disturbance: Option<Disturbance>,
+    pub(super) field: Option<Mutation>,
+    pub(super) differences: Vec<Difference>,
     /// How often it came, of how many runs.
-    times: (u32, u32),
+    pub(super) times: (u32, u32),
     /// The places in the operator's code: where it was disturbed, and where what differs is written.
-    code: (Option<String>, Option<String>),
+    pub(super) code: (Option<String>, Option<String>),
+    /// Writes of the operator undisturbed and disturbed.
+    pub(super) writes: WritesBeside,
     /// The smallest plan with the same difference, where there is a smaller one.
-    small: Option<Small>,
+    pub(super) small: Option<Small>,
 }
 
 /// A scenario that was learned.
@@ -122,6 +124,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     let mut alarms: Vec<Alarm> = Vec::new();
     // A build is no plan.
     let until = input.time.map(|time| Instant::now() + time);
+    tell(&Progress::Begun { scenarios: wanted_scenarios(input, &prepared) });
     let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
     for (sample, scale) in &prepared.samples {
         if input.fields {
@@ -129,7 +132,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
             continue;
         }
         for scenario in scenarios(sample, scale.as_deref()) {
-            let wanted = input.scenarios.is_empty() || input.scenarios.contains(&scenario.name);
+            let wanted = is_wanted(input, &scenario.name);
             if !wanted || over() {
                 report.left_out += usize::from(wanted);
                 continue;
@@ -162,6 +165,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
                     field: None,
                     small: None,
                     code: (None, code(&own, &[], known.writes())),
+                    writes: WritesBeside::default(),
                     differences: own,
                     times,
                 };
@@ -182,6 +186,19 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     }
     tell(&Progress::Done(report.clone()));
     Ok(report)
+}
+
+/// The number of scenarios to be learned.
+fn wanted_scenarios(input: &TortureInput, prepared: &Prepared) -> usize {
+    let of = |(sample, scale): &(Sample, Option<String>)| match input.fields {
+        true => 1,
+        false => scenarios(sample, scale.as_deref()).iter().filter(|one| is_wanted(input, &one.name)).count(),
+    };
+    prepared.samples.iter().map(of).sum()
+}
+
+fn is_wanted(input: &TortureInput, scenario: &str) -> bool {
+    input.scenarios.is_empty() || input.scenarios.iter().any(|name| name == scenario)
 }
 
 impl Known {
@@ -240,6 +257,7 @@ async fn tried(
     let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
     let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
     let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
+    tell(&Progress::Planned { plans: all.len() });
     let steps = words(scenario);
     let over = &over;
     let bench = &Bench { input, prepared, scenario, known, steps: &steps };
@@ -290,6 +308,7 @@ async fn tried(
         let Attempt { ran, differences, times } = attempt;
         let mut new = Alarm {
             scenario: Arc::clone(scenario),
+            writes: beside(known.writes(), &ran.writes, (&disturbance, &disturbance.words(&scenario.steps))),
             code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
             small: None,
             disturbance: Some(disturbance.clone()),
@@ -312,7 +331,7 @@ pub(super) fn words(scenario: &Scenario) -> Vec<String> {
 }
 
 /// Makes a finding of an alarm, unless it is one that is known: those with the same differences are one.
-fn found(
+pub(super) fn found(
     input: &TortureInput,
     new: Alarm,
     alarms: &mut Vec<Alarm>,
@@ -372,6 +391,7 @@ fn found(
         differences: differences.clone(),
         place: new.code.0.clone(),
         code: new.code.1.clone(),
+        writes: new.writes.clone(),
         times: new.times,
         alike: 0,
         known: false,
@@ -422,177 +442,4 @@ pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     let differences = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);
     let again = differences.iter().any(|one| replay.differences.contains(one));
     Ok(Replayed { how, differences, again, met: ran.met })
-}
-
-/// What it takes to change fields of one sample.
-struct FieldWork {
-    scenario: Arc<Scenario>,
-    schema: Arc<Value>,
-    /// What differs without any change.
-    varying: BTreeSet<(String, String)>,
-    window: Duration,
-    took: Duration,
-}
-
-impl FieldWork {
-    /// Learns what differs by itself.
-    async fn learn(input: &TortureInput, prepared: &Arc<Prepared>, sample: &Sample) -> Result<FieldWork> {
-        let first = sample.objects.first().context("the sample has no object")?;
-        let definitions = prepared.definitions.iter().map(|one| &**one);
-        let schema = schema(definitions, first).cloned().context("its kind has no CRD in this project")?;
-        let scenario = Scenario { name: "fields".to_owned(), sample: sample.clone(), steps: Vec::new() };
-        let mut work = FieldWork {
-            scenario: Arc::new(scenario),
-            schema: Arc::new(schema),
-            varying: BTreeSet::new(),
-            window: FIRST_WINDOW,
-            took: Duration::ZERO,
-        };
-        let mut runs = Vec::new();
-        for number in 0..UNDISTURBED {
-            runs.push(work.run(input, prepared, None, input.seed.wrapping_add(u64::from(number))).await?);
-        }
-        work.varying = varying(&runs);
-        work.took = runs.iter().map(|run| run.took).sum();
-        Ok(work)
-    }
-
-    async fn run(
-        &self,
-        input: &TortureInput,
-        prepared: &Arc<Prepared>,
-        mutation: Option<Mutation>,
-        seed: u64,
-    ) -> Result<FieldRan> {
-        let schema = Arc::clone(&self.schema);
-        on_a_thread(input, prepared, &self.scenario, None, (seed, self.window), async move |input| {
-            run_field(&input, &schema, mutation.as_ref()).await
-        })
-        .await
-    }
-}
-
-/// Changes each field of a sample by itself.
-async fn fields(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    sample: &Sample,
-    over: impl Fn() -> bool,
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
-    let work = match FieldWork::learn(input, prepared, sample).await {
-        Ok(work) => work,
-        Err(_) if input.shutdown.is_cancelled() => return Ok(()),
-        Err(error) => {
-            report.problems.push(format!("fields of {}: {error:#}", sample.path));
-            return Ok(());
-        }
-    };
-    let learnt = Learnt {
-        scenario: "fields".to_owned(),
-        sample: sample.path.clone(),
-        masked: work.varying.len(),
-        took: work.took,
-        plans: BTreeMap::new(),
-    };
-    tell(&Progress::Learned(learnt.clone()));
-    report.learned.push(learnt);
-    let wanted = |mutation: &Mutation| {
-        let path = format!(".{}", mutation.path.join("."));
-        input.field.is_empty()
-            || input.field.iter().any(|one| path.starts_with(&format!(".{}", one.trim_start_matches('.'))))
-    };
-    let all: Vec<Mutation> = sample
-        .objects
-        .first()
-        .map(|object| mutations(&work.schema, object))
-        .unwrap_or_default()
-        .into_iter()
-        .filter(wanted)
-        .collect();
-    let (over, work) = (&over, &work);
-    let one = |mutation: Mutation| async move {
-        if over() {
-            return None;
-        }
-        let ran = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
-        Some((mutation, ran))
-    };
-    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
-    while let Some(ended) = runs.next().await {
-        let Some((mutation, ran)) = ended else {
-            report.left_out += 1;
-            continue;
-        };
-        let ran = match ran {
-            Ok(ran) => ran,
-            Err(_) if input.shutdown.is_cancelled() => continue,
-            Err(error) => {
-                report.problems.push(format!("fields of {}, {mutation}: {error:#}", sample.path));
-                continue;
-            }
-        };
-        report.count(Class::Field);
-        if ran.refused.is_some() {
-            report.refused += 1;
-            continue;
-        }
-        let differences = judge(&ran, &work.varying, &input.ignored);
-        if differences.is_empty() && !has_effect(&ran, &work.varying) {
-            report.without_effect.push(format!("{mutation}"));
-        }
-        tell(&Progress::Tried {
-            scenario: "fields".to_owned(),
-            class: Class::Field,
-            plan: mutation.to_string(),
-            differences: differences.len(),
-            took: ran.took,
-        });
-        if differences.is_empty() {
-            continue;
-        }
-        report.alarms += 1;
-        let mut times = (1, 1);
-        for _ in 0..2 {
-            let again = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
-            times.1 += 1;
-            let same = again.is_ok_and(|ran| {
-                let again = judge(&ran, &work.varying, &input.ignored);
-                differences.iter().any(|one| again.contains(one))
-            });
-            times.0 += u32::from(same);
-        }
-        if times.0 == 1 {
-            report.flaky += 1;
-            continue;
-        }
-        let new = Alarm {
-            scenario: Arc::clone(&work.scenario),
-            disturbance: None,
-            field: Some(mutation),
-            differences,
-            times,
-            code: (None, None),
-            small: None,
-        };
-        found(input, new, alarms, report, tell)?;
-    }
-    Ok(())
-}
-
-async fn replay_field(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    scenario: &Scenario,
-    mutation: Mutation,
-    before: &[Difference],
-) -> Result<Replayed> {
-    let work = FieldWork::learn(input, prepared, &scenario.sample).await?;
-    let how = mutation.to_string();
-    let ran = work.run(input, prepared, Some(mutation), input.seed).await?;
-    let differences = judge(&ran, &work.varying, &input.ignored);
-    let again = differences.iter().any(|one| before.contains(one));
-    Ok(Replayed { how, differences, again, met: ran.refused.is_none() })
 }

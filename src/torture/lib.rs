@@ -7,7 +7,6 @@
 mod acts;
 mod attempt;
 mod campaign;
-mod field_run;
 mod fields;
 mod input;
 mod judge;
@@ -27,6 +26,7 @@ mod scenario;
 mod shrink;
 mod subject;
 mod told;
+mod writes_beside;
 
 pub use campaign::{Replayed, replay, torture};
 pub use input::{NoEnvironment, TortureInput};
@@ -34,3 +34,4 @@ pub use judge::{Difference, Ignored, IgnoredError, Rule};
 pub use plan::{Class, ClassError, Level};
 pub use report::{Finding, Learnt, Progress, Report, junit, text};
 pub use scenario::SCENARIOS;
+pub use writes_beside::WritesBeside;

@@ -1,6 +1,6 @@
 //! The file of a finding: all that one run needs, to be run again.
 
-use super::fields::Mutation;
+use super::fields::mutation::Mutation;
 use super::judge::Difference;
 use super::plan::Disturbance;
 use super::scenario::Scenario;

@@ -2,6 +2,7 @@
 
 use super::judge::Difference;
 use super::plan::Class;
+use super::writes_beside::WritesBeside;
 use opdev_event::words::visible_line;
 use opdev_scenario::junit as ci_junit;
 use opdev_scenario::report::{Case, Outcome, Report as CiReport, Suite};
@@ -49,6 +50,8 @@ pub struct Finding {
     pub place: Option<String>,
     /// The place in the operator's code that writes what differs, in words.
     pub code: Option<String>,
+    /// Writes of the operator undisturbed, and here.
+    pub writes: WritesBeside,
     /// How often it came, of how many runs.
     pub times: (u32, u32),
     /// How many other plans end with the same differences.
@@ -283,6 +286,16 @@ fn case(name: &str, findings: &[&Finding]) -> Case {
 /// What happens meanwhile, and each as a line of JSON.
 #[derive(Clone, Debug)]
 pub enum Progress {
+    /// All samples were read.
+    Begun {
+        /// The number of scenarios.
+        scenarios: usize,
+    },
+    /// The plans of the scenario that was learned last are known.
+    Planned {
+        /// Their number.
+        plans: usize,
+    },
     /// A scenario was learned.
     Learned(Learnt),
     /// A plan was tried.
@@ -309,6 +322,8 @@ impl Progress {
     pub fn json(&self) -> Value {
         let millis = |took: &Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         match self {
+            Progress::Begun { scenarios } => json!({ "event": "torture.begun", "scenarios": scenarios }),
+            Progress::Planned { plans } => json!({ "event": "torture.planned", "plans": plans }),
             Progress::Learned(learnt) => json!({
                 "event": "torture.learned", "scenario": learnt.scenario, "sample": learnt.sample,
                 "masked": learnt.masked, "tookMs": millis(&learnt.took),
@@ -321,7 +336,9 @@ impl Progress {
                 "event": "torture.finding", "number": finding.number, "title": finding.title(),
                 "scenario": finding.scenario, "sample": finding.sample,
                 "disturbance": finding.class.map(Class::name), "plan": finding.how,
-                "differences": finding.differences, "steps": finding.steps, "place": finding.place, "code": finding.code,
+                "differences": finding.differences,
+                "also": finding.differences.iter().skip(1).map(Difference::words).collect::<Vec<_>>(), "steps": finding.steps, "place": finding.place, "code": finding.code,
+                "writes": { "undisturbed": finding.writes.undisturbed, "disturbed": finding.writes.disturbed },
                 "came": finding.times.0, "runs": finding.times.1,
                 "replay": finding.file,
             }),

@@ -15,11 +15,11 @@ const LARGEST: i64 = 100_000;
 
 /// A change of one field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Mutation {
+pub(crate) struct Mutation {
     /// The field, from the root of the object.
-    pub(super) path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// Its value; nothing where it goes.
-    pub(super) value: Option<Value>,
+    pub(crate) value: Option<Value>,
 }
 
 impl fmt::Display for Mutation {
@@ -62,7 +62,7 @@ fn known(properties: &Map<String, Value>) -> Option<Value> {
 }
 
 /// All changes of one field that the schema lets, of the spec and of the object's own labels and annotations.
-pub(super) fn mutations(schema: &Value, object: &Value) -> Vec<Mutation> {
+pub(crate) fn mutations(schema: &Value, object: &Value) -> Vec<Mutation> {
     let mut found = Vec::new();
     let spec = &schema["properties"]["spec"];
     below(spec, object.get("spec"), &mut vec!["spec".to_owned()], &mut found);
@@ -115,20 +115,61 @@ fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
             }
         }
         Some("array") => {
-            let mut items = current.and_then(Value::as_array).cloned().unwrap_or_default();
+            let items = current.and_then(Value::as_array).cloned().unwrap_or_default();
             let of = &schema["items"];
             let item = of["properties"].as_object().and_then(known);
             let item = item.or_else(|| (of["type"] == "object").then(|| filled(of)));
             if let Some(item) = item.or_else(|| scalar(of, None).into_iter().next()) {
-                items.push(item);
-                add(Some(items.into()));
+                let mut more = items.clone();
+                more.push(item);
+                add(Some(more.into()));
             }
+            if !items.is_empty() && schema["minItems"].as_u64().is_none_or(|least| least == 0) {
+                add(Some(json!([])));
+            }
+            // One item stands for all; what Kubernetes itself defines is not looked into.
+            let own = of["properties"].as_object().is_some_and(|properties| known(properties).is_none());
+            if let Some(first) = items.first().filter(|first| own && first.is_object()) {
+                path.push("0".to_owned());
+                below(of, Some(first), path, found);
+                path.pop();
+            }
+            if current.is_some() {
+                found.push(Mutation { path: path.clone(), value: None });
+            }
+            return;
         }
-        _ => scalar(schema, current).into_iter().for_each(|value| add(Some(value))),
+        _ => match named(path).filter(|_| schema["enum"].is_null() && schema["type"] == "string") {
+            Some(words) => {
+                let others = words.iter().filter(|word| current.is_none_or(|now| now != **word));
+                others.take(MOST_VALUES).for_each(|word| add(Some((*word).into())));
+            }
+            None => scalar(schema, current).into_iter().for_each(|value| add(Some(value))),
+        },
     }
     if current.is_some() {
         add(None);
     }
+}
+
+/// The words that Kubernetes knows for a text, where its name says which field of Kubernetes it is handed on to.
+fn named(path: &[String]) -> Option<&'static [&'static str]> {
+    let last = path.last()?.to_ascii_lowercase();
+    let above =
+        path.get(path.len().wrapping_sub(2)).map(|name| name.to_ascii_lowercase()).unwrap_or_default();
+    let whole = if last == "type" || last == "policy" { format!("{above}{last}") } else { last };
+    Some(match whole.as_str() {
+        of if of.ends_with("servicetype") => &["NodePort", "LoadBalancer", "ClusterIP"],
+        of if of.ends_with("imagepullpolicy") => &["Always", "IfNotPresent", "Never"],
+        of if of.ends_with("podmanagementpolicy") => &["Parallel", "OrderedReady"],
+        of if of.ends_with("updatestrategy") || of.ends_with("updatestrategytype") => {
+            &["OnDelete", "RollingUpdate"]
+        }
+        of if of.ends_with("restartpolicy") => &["OnFailure", "Never", "Always"],
+        of if of.ends_with("externaltrafficpolicy") => &["Local", "Cluster"],
+        of if of.ends_with("schedule") || of.ends_with("cron") => &["*/7 * * * *"],
+        _ => return None,
+    })
 }
 
 /// Other values of a leaf.
@@ -160,7 +201,9 @@ fn scalar(schema: &Value, current: Option<&Value>) -> Vec<Value> {
                 Some(base) => vec![base + 1, base - 1],
                 None => vec![1],
             };
-            let all = near.into_iter().chain(least).chain(most).filter(is_in);
+            // Nothing says that there has to be one.
+            let none = least.is_none().then_some(0);
+            let all = near.into_iter().chain(least).chain(most).chain(none).filter(is_in);
             let mut found: Vec<Value> = Vec::new();
             for number in all.map(Value::from) {
                 if Some(&number) != current && !found.contains(&number) {
@@ -211,15 +254,22 @@ fn needed(schema: &Value) -> Value {
 }
 
 /// The object with the change. What the schema wants beside the field is filled in.
-pub(super) fn changed(schema: &Value, object: &Value, mutation: &Mutation) -> Value {
+pub(crate) fn changed(schema: &Value, object: &Value, mutation: &Mutation) -> Value {
     let mut object = object.clone();
     let Some((last, above)) = mutation.path.split_last() else { return object };
     let (mut at, mut schema) = (&mut object, schema);
     for key in above {
+        if at.is_array() {
+            schema = &schema["items"];
+            let item = key.parse().ok().and_then(|index: usize| at.get_mut(index));
+            let Some(item) = item else { return object };
+            at = item;
+            continue;
+        }
         schema = &schema["properties"][key];
         let Some(map) = at.as_object_mut() else { return object };
         let part = map.entry(key.clone()).or_insert(Value::Null);
-        if !part.is_object() {
+        if !part.is_object() && !part.is_array() {
             *part = filled(schema);
         }
         at = part;
@@ -238,7 +288,7 @@ pub(super) fn changed(schema: &Value, object: &Value, mutation: &Mutation) -> Va
 }
 
 /// The schema of an object's kind and version in its CRD.
-pub(super) fn schema<'a>(definitions: impl Iterator<Item = &'a Value>, object: &Value) -> Option<&'a Value> {
+pub(crate) fn schema<'a>(definitions: impl Iterator<Item = &'a Value>, object: &Value) -> Option<&'a Value> {
     let gvk = meta::Gvk::of(object)?;
     let is_its =
         |crd: &&Value| crd["spec"]["group"] == *gvk.group && crd["spec"]["names"]["kind"] == *gvk.kind;
@@ -263,6 +313,10 @@ mod tests {
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
             "resources": {"type": "object", "properties": {"limits": {}, "requests": {}}},
             "args": {"type": "array", "items": {"type": "string"}},
+            "count": {"type": "integer"},
+            "serviceType": {"type": "string"},
+            "users": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string"}, "admin": {"type": "boolean"}}}},
         }}}})
     }
 
@@ -290,6 +344,35 @@ mod tests {
         }
         assert!(!words.iter().any(|word| word.contains("size → 4") || word.contains("gold")), "{words:#?}");
         assert!(words.iter().any(|word| word.starts_with(".spec.resources → {\"limits\"")), "{words:#?}");
+    }
+
+    #[test]
+    fn the_first_item_of_a_list_stands_for_all() {
+        let mut object = object();
+        object["spec"]["users"] = json!([{"name": "ann", "admin": true}, {"name": "bob"}]);
+        object["spec"]["serviceType"] = json!("ClusterIP");
+        object["spec"]["count"] = json!(2);
+        let all = mutations(&schema(), &object);
+        let words: Vec<String> = all.iter().map(Mutation::to_string).collect();
+        for wanted in [
+            ".spec.users.0.admin → false",
+            ".spec.users.0.admin taken away",
+            ".spec.users.0.name → \"opdev\"",
+            ".spec.users → []",
+            ".spec.users taken away",
+            ".spec.serviceType → \"NodePort\"",
+            ".spec.serviceType → \"LoadBalancer\"",
+            ".spec.count → 0",
+        ] {
+            assert!(words.iter().any(|word| word == wanted), "{wanted} in {words:#?}");
+        }
+        assert!(
+            !words.iter().any(|word| word.contains("\"ClusterIP\"") || word.contains("users.1")),
+            "{words:#?}"
+        );
+        let change = all.iter().find(|one| one.to_string() == ".spec.users.0.admin → false").unwrap();
+        let new = changed(&schema(), &object, change);
+        assert_eq!(new["spec"]["users"], json!([{"name": "ann", "admin": false}, {"name": "bob"}]));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! One field changed, and changed back, beside a new object that has the change from the start.
 
-use super::fields::{Mutation, changed};
-use super::judge::{Difference, Ignored, Rule, snapshots};
-use super::normal::{self, Fields, Snapshot};
-use super::operator::{Operator, objects};
-use super::run::{RunInput, Stage};
-use super::scenario::{Sample, head};
+use super::mutation::{Mutation, changed};
+use crate::judge::{Difference, Ignored, Rule, snapshots};
+use crate::normal::{self, Fields, Snapshot};
+use crate::operator::{Operator, objects};
+use crate::run::{RunInput, Stage};
+use crate::scenario::{Sample, head};
 use anyhow::{Result, bail};
 use http::Method;
 use opdev_object::meta;
@@ -133,7 +133,12 @@ fn is_derived(object: &Value) -> bool {
     let by = |kind: &str| {
         matches!(kind, "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" | "CronJob" | "Deployment")
     };
-    let claim = object["kind"] == "PersistentVolumeClaim" && meta::owner_references(object).is_empty();
+    // A claim of a template has no owner; who made it stands in its managed fields.
+    let by_plane = || {
+        let mut entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+        entries.all(|entry| entry["manager"].as_str().is_some_and(|name| name.starts_with("kube-")))
+    };
+    let claim = object["kind"] == "PersistentVolumeClaim" && by_plane();
     claim || meta::owner_references(object).iter().any(|owner| by(&owner.kind))
 }
 
@@ -227,7 +232,12 @@ mod tests {
         let pod = serde_json::json!({"kind": "Pod", "metadata": {"name": "a",
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "a", "uid": "1"}]}});
         assert!(is_derived(&pod));
-        assert!(is_derived(&serde_json::json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "a"}})));
+        let claim = |manager: &str| {
+            let fields = [serde_json::json!({"manager": manager, "operation": "Update"})];
+            serde_json::json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "a", "managedFields": fields}})
+        };
+        assert!(is_derived(&claim("kube-controller-manager")));
+        assert!(!is_derived(&claim("manager")), "the operator made it");
         assert!(!is_derived(&serde_json::json!({"kind": "ConfigMap", "metadata": {"name": "a"}})));
     }
 }
