@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_ci::Pick;
 use opdev_controlplane::ExecAnswer;
-use opdev_event::words::visible;
+use opdev_event::words::{escaped_json, visible};
 use opdev_os::private_folder::write_named;
 use opdev_project::Project;
 use opdev_project::trust;
@@ -171,7 +171,8 @@ async fn campaign(input: &TortureInput, outputs: &Outputs) -> Result<u8> {
     let known = outputs.baseline.as_deref().map(read_baseline).transpose()?.unwrap_or_default();
     let tell_each = |progress: &Progress| {
         if outputs.json {
-            let _ = writeln!(super::visible::out(), "{}", progress.json());
+            let line = escaped_json(progress.json().to_string());
+            let _ = writeln!(super::visible::out(), "{line}");
         }
     };
     let mut report = opdev_torture::torture(input, tell_each).await?;

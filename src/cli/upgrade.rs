@@ -9,7 +9,9 @@ use opdev_project::Project;
 use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
-use opdev_upgrade::{End, EndInput, Input, Level, Reader, Rehearsed, Report, Variant, WORKING_TREE};
+use opdev_upgrade::{
+    End, EndInput, Input, Level, Progress, Reader, Rehearsed, Report, Variant, WORKING_TREE,
+};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,7 +90,10 @@ enum FailOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ReportFormat {
     Text,
+    /// One document
     Json,
+    /// Each step as a line of JSON, the report in the last one
+    JsonLines,
 }
 
 impl FailOn {
@@ -155,7 +160,12 @@ fn each_step(
 ) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
     for input in inputs(args, shutdown)? {
-        let mut report = runtime.block_on(opdev_upgrade::rehearse(&input))?;
+        let tell_step = |progress: &Progress| {
+            if args.output == ReportFormat::JsonLines {
+                let _ = writeln!(super::visible::out(), "{}", escaped_json(progress.json().to_string()));
+            }
+        };
+        let mut report = runtime.block_on(opdev_upgrade::rehearse(&input, tell_step))?;
         if args.no_restarts {
             report.forbid_restarts();
         }
@@ -233,6 +243,10 @@ fn tell_dirty(project: &Project) {
 fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
     let mut text = match args.output {
         ReportFormat::Text => opdev_upgrade::text(report, args.verbose, &replay(args, report)),
+        ReportFormat::JsonLines => {
+            let line = opdev_upgrade::json_line(report, &replay(args, report));
+            format!("{}\n", escaped_json(line.to_string()))
+        }
         ReportFormat::Json => format!("{}\n", escaped_json(opdev_upgrade::json(report).to_string())),
     };
     if args.output == ReportFormat::Text && std::env::var_os("GITHUB_ACTIONS").is_some() {

@@ -3,6 +3,7 @@
 //! (`mask`). Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests
 //! out.
 
+mod background;
 mod body;
 mod connection;
 mod diagnostic;
@@ -29,6 +30,7 @@ mod user_command;
 mod values;
 pub mod words;
 
+pub use background::{BackgroundCommand, BackgroundEnd, BackgroundFinding, BackgroundRow, BackgroundRun};
 pub use body::{Body, Parsed};
 pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
@@ -143,6 +145,8 @@ pub enum Event {
     RequestStarted(RequestStarted),
     /// A request has ended.
     RequestFinished(RequestFinished),
+    /// A run beside the screen has got further: an upgrade that is rehearsed, or an operator that is tortured.
+    BackgroundChanged(Arc<BackgroundRun>),
     /// A text in the editor, or a change that waits for the user's word, has got further.
     DraftChanged(Arc<Draft>),
     /// opdev leaves a cluster that lives on, and has got further with it.

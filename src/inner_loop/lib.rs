@@ -51,7 +51,7 @@ use opdev_release::settings::Settings;
 use opdev_requests::deployed_copies::{Copies, Marks};
 use opdev_requests::guard::Guard;
 use opdev_requests::reload_request::Ask;
-use opdev_requests::{Drafts, Requests, Tasks, UndoList};
+use opdev_requests::{Drafts, Opdev, Requests, Tasks, UndoList};
 use opdev_sources::Sources;
 use opdev_sources::load::{Loaded, Options};
 use opening::{Opened, Opener, Opening};
@@ -556,6 +556,7 @@ fn handler(
         tasks: Tasks::default(),
         sources,
         trust: input.trust.clone(),
+        opdev: Opdev::itself(input.operator.helm_compat),
         drafts: Drafts::default(),
         undo: UndoList::default(),
         at_start: false,

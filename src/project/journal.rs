@@ -50,11 +50,15 @@ impl Journal {
     }
 
     /// Appends an event, which is made a line where it is written: what waits shares its objects with the
-    /// state. A table that the user looks at is left out: it comes whole at each change, and would push all
-    /// else out of the file.
+    /// state. A table that the user looks at and a run beside the screen come whole at each change,
+    /// and would push all else out of the file: they are left out, but for the end of a run.
     pub fn record(&mut self, event: &Event) {
-        if matches!(event, Event::TableChanged { .. } | Event::KindsServed { .. } | Event::FilesListed { .. })
-        {
+        let whole_each_time = match event {
+            Event::TableChanged { .. } | Event::KindsServed { .. } | Event::FilesListed { .. } => true,
+            Event::BackgroundChanged(run) => run.end.is_none(),
+            _ => false,
+        };
+        if whole_each_time {
             return;
         }
         let Some(lines) = &self.lines else { return };

@@ -1,6 +1,6 @@
 //! The user's requests: what is under way, and how the last ones ended.
 
-use opdev_event::{RequestFinished, RequestId, RequestStarted};
+use opdev_event::{BackgroundCommand, BackgroundRun, RequestFinished, RequestId, RequestStarted};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub struct Requests {
     /// Under way, by number.
     pub in_flight: Arc<BTreeMap<RequestId, Arc<RequestStarted>>>,
+    /// Runs beside the screen, the newest of each command.
+    pub background: Arc<[Arc<BackgroundRun>]>,
     /// Ended, oldest first.
     pub finished: Arc<VecDeque<Arc<RequestFinished>>>,
 }
@@ -16,6 +18,16 @@ pub struct Requests {
 impl Requests {
     pub(super) fn start(&mut self, request: RequestStarted) {
         Arc::make_mut(&mut self.in_flight).insert(request.id, Arc::new(request));
+    }
+
+    /// The newest run of a command, whatever its arguments.
+    pub fn run_like(&self, command: &BackgroundCommand) -> Option<&Arc<BackgroundRun>> {
+        self.background.iter().find(|run| run.command.is_like(command))
+    }
+
+    pub(super) fn background(&mut self, run: Arc<BackgroundRun>) {
+        let others = self.background.iter().filter(|other| !other.command.is_like(&run.command)).cloned();
+        self.background = others.chain([Arc::clone(&run)]).collect();
     }
 
     pub(super) fn finish(&mut self, request: RequestFinished, limit: usize) {

@@ -1,9 +1,9 @@
 //! The change to another cluster: some of the view is kept, the rest is forgotten.
 
 use super::asked::Requests;
-use super::find::last_search::Finder;
 use super::shown_notices::Told;
 use super::view::ViewState;
+use opdev_panes::lists::candidates::Finder;
 use opdev_panes::pane::Pane;
 use opdev_state::State;
 

@@ -44,7 +44,7 @@ pub(super) trait Layer: Any + Debug {
     fn paste(&mut self, _text: &str, _view: &mut ViewState) {}
 
     /// The text in the place of the footer meanwhile.
-    fn footer(&self, _view: &ViewState) -> Option<Row> {
+    fn footer(&self, _view: &ViewState, _state: &State) -> Option<Row> {
         None
     }
 

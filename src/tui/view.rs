@@ -3,7 +3,6 @@
 //! objects, not their rows.
 
 use super::asked::{Asked, Questions, Requests};
-use super::find::last_search::Finder;
 use super::keys::keymap::Typing;
 use super::layer::Layer;
 use super::settings::appearance::Look;
@@ -12,6 +11,7 @@ use opdev_event::Reconcile;
 use opdev_object::meta::ObjectKey;
 use opdev_panes::below::Below;
 use opdev_panes::detail_pane::DetailPane;
+use opdev_panes::lists::candidates::Finder;
 use opdev_panes::lists::kind_table::Browse;
 use opdev_panes::lists::marks::Marks;
 use opdev_panes::lists::owned_tree::OwnedTree;

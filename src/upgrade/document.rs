@@ -1,7 +1,7 @@
 //! A report for programs: JSON, and JUnit XML with a suite for each variant and a case for each finding.
 
 use super::finding::{Finding, Level};
-use super::report::Report;
+use super::report::{Progress, Report, result_of};
 use super::swap::Variant;
 use opdev_scenario::junit::content;
 use serde_json::{Value, json};
@@ -31,6 +31,8 @@ pub fn json(report: &Report) -> Value {
             let tally = &told.tally;
             json!({
                 "variant": told.variant.name(),
+                "what": told.variant.what(),
+                "result": result_of(told),
                 "same": tally.same,
                 "versionLabelsOnly": tally.labels,
                 "updated": tally.changed,
@@ -41,6 +43,7 @@ pub fn json(report: &Report) -> Value {
     json!({
         "from": report.from,
         "to": report.to,
+        "samples": report.samples,
         "objects": report.objects,
         "tookMs": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
         "buildMs": u64::try_from(report.building.as_millis()).unwrap_or(u64::MAX),
@@ -48,6 +51,30 @@ pub fn json(report: &Report) -> Value {
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
     })
+}
+
+impl Progress {
+    /// As a line of JSON.
+    pub fn json(&self) -> Value {
+        match self {
+            Progress::Begun { from, to, variants } => {
+                let one = |variant: &Variant| json!({ "variant": variant.name(), "what": variant.what() });
+                let variants: Vec<Value> = variants.iter().map(one).collect();
+                json!({ "event": "upgrade.begun", "from": from, "to": to, "variants": variants })
+            }
+            Progress::Over { variant } => json!({ "event": "upgrade.over", "variant": variant.name() }),
+        }
+    }
+}
+
+/// A report as the last line of JSON, with the command that rehearses the same again.
+pub fn json_line(report: &Report, again: &str) -> Value {
+    let mut line = json(report);
+    if let Some(line) = line.as_object_mut() {
+        line.insert("event".to_owned(), "upgrade.done".into());
+        line.insert("again".to_owned(), again.into());
+    }
+    line
 }
 
 /// The findings of a variant, each under the first one that it was found in.

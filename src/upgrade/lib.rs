@@ -27,11 +27,11 @@ mod variant;
 
 pub use checkout::{Git, Revision, cache_folder};
 pub use definitions::{Difference, compared, compared_annotations, hurts, told as compared_text};
-pub use document::{json, junit};
+pub use document::{json, json_line, junit};
 pub use end::{End, EndInput, Reader, WORKING_TREE};
 pub use finding::{Class, Finding, Level};
 pub use html::{Rehearsed, html};
 pub use judge::Tally;
-pub use report::{Report, Told, annotations, text};
+pub use report::{Progress, Report, Told, annotations, text};
 pub use swap::{NoVariant, Variant};
 pub use variant::{Input, rehearse};

@@ -45,6 +45,25 @@ pub struct Report {
     pub building: Duration,
 }
 
+/// A step of a rehearsal.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// Both versions were read.
+    Begun {
+        /// The old version, as the user calls it.
+        from: String,
+        /// The newer one.
+        to: String,
+        /// The variants that the report will tell of, in its order.
+        variants: Vec<Variant>,
+    },
+    /// The operators have settled in a variant. All of them are judged together, at the end.
+    Over {
+        /// The variant.
+        variant: Variant,
+    },
+}
+
 impl Report {
     pub(super) fn new(from: &End, to: &End, mut notes: Vec<String>) -> Report {
         for end in [from, to] {

@@ -11,7 +11,7 @@ use super::end_files::EndFiles;
 use super::finding::merged;
 use super::judge::{self, Defined, Elections, Observed, RightsSeen, Tried};
 use super::plane::{How, Plane};
-use super::report::{Report, Told};
+use super::report::{Progress, Report, Told};
 use super::running::{Mute, Rest, Running};
 use super::samples::Sample;
 use super::snapshot::Snapshot;
@@ -56,7 +56,7 @@ pub struct Input {
 ///
 /// # Errors
 /// Where a version has nothing to reconcile or no sample that it accepts, or all is to end.
-pub async fn rehearse(input: &Input) -> Result<Report> {
+pub async fn rehearse(input: &Input, mut tell: impl FnMut(&Progress)) -> Result<Report> {
     let began = Instant::now();
     for end in [&input.from, &input.to] {
         reconciles(end)?;
@@ -81,6 +81,12 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
         other => is_told(*other),
     };
     let variants: Vec<Variant> = Variant::ALL.into_iter().filter(runs).collect();
+    let is_shown = |variant: &Variant| is_told(*variant);
+    tell(&Progress::Begun {
+        from: input.from.name.clone(),
+        to: input.to.name.clone(),
+        variants: Variant::ALL.into_iter().filter(is_shown).collect(),
+    });
     let mute = Mute::default();
     let run = |variant: Variant| {
         let (from, to, operator) = (input.from.clone(), input.to.clone(), input.operator.clone());
@@ -99,11 +105,20 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     };
     // Programs share ports.
     let parallel = if programs { 1 } else { input.parallel.max(1) };
-    let all = stream::iter(variants).map(run).buffered(parallel).collect::<Vec<_>>();
-    let ended = tokio::select! {
-        ended = all => ended,
-        () = input.shutdown.cancelled() => bail!("broken off"),
-    };
+    let mut runs = std::pin::pin!(stream::iter(variants).map(run).buffered(parallel));
+    let mut ended = Vec::new();
+    loop {
+        let next = tokio::select! {
+            next = runs.next() => next,
+            () = input.shutdown.cancelled() => bail!("broken off"),
+        };
+        let Some((variant, result)) = next else { break };
+        tell(&Progress::Over { variant });
+        if variant == Variant::Plain && judges_roles {
+            tell(&Progress::Over { variant: Variant::RolesLeftOld });
+        }
+        ended.push((variant, result));
+    }
     let mut report = Report::new(&input.from, &input.to, notes_of(&old, &new));
     let mut found = Vec::new();
     let mut all = Vec::new();

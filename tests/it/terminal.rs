@@ -3,6 +3,7 @@
 //! modules below run `opdev run` on a copy of the demo project, one file for each kind of flow.
 
 mod acting;
+mod background;
 mod editing;
 mod finding;
 mod leaving;

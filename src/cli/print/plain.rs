@@ -69,6 +69,8 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::PausesChanged { .. }
         | Event::DraftChanged(_)
         | Event::UndoChanged { .. }
+        // The screen alone starts one, and shows it.
+        | Event::BackgroundChanged(_)
         // Its beginning and its end have a line each.
         | Event::FindingCounted(_)
         // A notice tells of each, with the rule.

@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod background;
 mod found;
 mod summary;
 mod tables;
@@ -318,6 +319,7 @@ pub(super) fn all() -> Vec<Event> {
         Event::Reconciled(Arc::new(reconcile())),
         Event::QueueChanged(QueueChanged { waiting: 1, running: 2, backing_off: 3 }),
         Event::PausesChanged { paused: vec![paused()] },
+        background::ended(),
         Event::LoopFound(Arc::new(loop_found())),
         Event::FindingOpened(Arc::new(found::finding(None))),
         Event::FindingCounted(Arc::new(found::finding(None))),

@@ -50,6 +50,7 @@ fn variant(event: &Event) -> usize {
         Event::FindingOpened(_) => 43,
         Event::FindingCounted(_) => 44,
         Event::FindingClosed(_) => 45,
+        Event::BackgroundChanged(_) => 46,
         Event::TrustAsked(_) => 32,
         Event::TrustAnswered(_) => 33,
     }
@@ -58,5 +59,5 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..46).collect());
+    assert_eq!(seen, (0..47).collect());
 }

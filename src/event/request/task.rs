@@ -2,7 +2,7 @@
 //! out. `inner_loop/requests` hands each type on to its part, and no part ever sees the tasks of another one.
 
 use super::{NewFrom, PodFailure, Propagation, RequestId};
-use crate::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
+use crate::{BackgroundCommand, DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::sync::Arc;
@@ -207,6 +207,11 @@ pub enum ProjectTask {
     Run {
         /// The program.
         program: ProgramRun,
+    },
+    /// Rehearse an upgrade or torture the operator beside the screen, on control planes of their own.
+    Background {
+        /// The command.
+        command: BackgroundCommand,
     },
     /// Save a text that the screen shows.
     SaveText {

@@ -66,7 +66,7 @@ impl Task {
 
     /// Returns true if the task goes on until it is cancelled, as a program beside the screen does.
     pub fn is_lasting(&self) -> bool {
-        matches!(self, Task::Project(ProjectTask::Run { .. }))
+        matches!(self, Task::Project(ProjectTask::Run { .. } | ProjectTask::Background { .. }))
     }
 
     /// The known facts about the task once it is cancelled.
@@ -78,6 +78,7 @@ impl Task {
             }
             Task::Draft(_) => "nothing was written",
             Task::Project(ProjectTask::Run { .. }) => "the program was ended",
+            Task::Project(ProjectTask::Background { .. }) => "what it had found until then stays on its page",
             Task::Each { .. } => PARTLY_DONE,
             Task::Operator(_)
             | Task::Sources(_)
@@ -259,6 +260,7 @@ impl ProjectTask {
     fn words(&self) -> String {
         match self {
             ProjectTask::Run { program } => program.title.clone(),
+            ProjectTask::Background { command } => command.words(),
             ProjectTask::SaveText { name, .. } => format!("save {name}"),
             ProjectTask::FetchDependencies => "download the dependencies of charts".to_owned(),
             ProjectTask::Trust { answer: TrustAnswer::Refuse, .. } => {
@@ -271,9 +273,10 @@ impl ProjectTask {
     fn writes(&self) -> bool {
         match self {
             ProjectTask::Run { program } => program.writes,
-            ProjectTask::SaveText { .. } | ProjectTask::FetchDependencies | ProjectTask::Trust { .. } => {
-                false
-            }
+            ProjectTask::Background { .. }
+            | ProjectTask::SaveText { .. }
+            | ProjectTask::FetchDependencies
+            | ProjectTask::Trust { .. } => false,
         }
     }
 }

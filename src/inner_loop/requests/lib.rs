@@ -3,6 +3,7 @@
 //! group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`. `send` is the
 //! way to the API server.
 
+mod background;
 pub mod chart_dependencies;
 pub mod deployed_copies;
 mod drafts;
@@ -19,6 +20,7 @@ pub mod reload_request;
 mod tasks;
 mod user_command;
 
+pub use background::Opdev;
 pub use drafts::draft::Drafts;
 
 pub use objects::undo_list::UndoList;
@@ -70,6 +72,8 @@ pub struct Requests {
     pub tasks: Tasks,
     /// The permissions that the user gives the project.
     pub trust: Trust,
+    /// opdev itself, for what it runs beside the screen.
+    pub opdev: Opdev,
     /// Drafts that are written or looked at.
     pub drafts: Drafts,
     /// Actions that can be undone.
@@ -97,6 +101,7 @@ impl Requests {
                 if let Some(draft) = task.draft() {
                     self.draft_cancelled(draft).await;
                 }
+                self.background_cancelled(id).await;
                 RequestOutcome::Cancelled { message: task.once_cancelled().to_owned() }
             }
         };
@@ -145,7 +150,7 @@ impl Requests {
                 Task::Draft(task) => self.go_on_with(id, task).await,
                 Task::Sources(task) => self.ask_reloader(task).await,
                 Task::Cluster(task) => self.change_cluster(task).await,
-                Task::Project(task) => self.change_project(task).await,
+                Task::Project(task) => self.change_project(id, task).await,
                 Task::Each { tasks } => self.each(id, tasks).await,
                 Task::Cancel { id } => {
                     let cancelled = self.tasks.cancel(*id);
@@ -212,9 +217,10 @@ impl Requests {
         Ok(Done::said(said))
     }
 
-    async fn change_project(&self, task: &ProjectTask) -> Result<Done> {
+    async fn change_project(&self, id: RequestId, task: &ProjectTask) -> Result<Done> {
         match task {
             ProjectTask::Run { program } => self.run_program(program).await,
+            ProjectTask::Background { command } => self.run_background(id, command).await,
             ProjectTask::SaveText { path, name, text } => self.save_text(path.as_deref(), name, text).await,
             ProjectTask::FetchDependencies => self.fetch_dependencies().await,
             ProjectTask::Trust { answer, permissions } => {

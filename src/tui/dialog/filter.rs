@@ -52,7 +52,7 @@ impl Layer for FilterLine {
         view.part_mut(self.pane).filter_mut().push_str(text);
     }
 
-    fn footer(&self, view: &ViewState) -> Option<Row> {
+    fn footer(&self, view: &ViewState, _state: &State) -> Option<Row> {
         let row = Row::new(Role::Key, format!(" filter {}: ", self.pane.title().to_lowercase()))
             .and(Role::Text, format!("{}▏", view.filter(self.pane)))
             .and(Role::Dim, "   enter keeps, esc drops");

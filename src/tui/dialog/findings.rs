@@ -3,16 +3,16 @@
 
 use super::answer::Answer;
 use super::ignore::IgnoreFinding;
-use crate::draw::boxes::{boxed, divider};
+use crate::draw::boxes::{boxed, divider, key_row};
 use crate::draw::frame::plain_box;
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_event::{RuleFinding, words};
 use opdev_panes::click_targets::Dialog;
-use opdev_panes::finding_page::{ids, page, reconciles, shown_by};
 use opdev_panes::keys::chord::Key;
 use opdev_panes::lists::finding_columns::FindingColumns;
+use opdev_panes::pages::finding::{ids, page, reconciles, shown_by};
 use opdev_panes::text::Row;
 use opdev_panes::theme::Role;
 use opdev_state::State;
@@ -163,8 +163,9 @@ impl Layer for FindingsList {
         self.draw_page(finding, state, view, canvas, below);
     }
 
-    fn footer(&self, _view: &ViewState) -> Option<Row> {
+    fn footer(&self, _view: &ViewState, state: &State) -> Option<Row> {
         let keys: &[(&str, &str)] = match self.whole {
+            _ if state.findings.all().is_empty() => &[("esc", "close")],
             true => &[
                 ("enter", "open reconcile"),
                 ("o", "code"),
@@ -180,10 +181,7 @@ impl Layer for FindingsList {
                 ("esc", "close"),
             ],
         };
-        let row = keys.iter().fold(Row::new(Role::Text, " "), |row, (key, word)| {
-            row.and(Role::Key, *key).and(Role::Text, format!(" {word}  "))
-        });
-        Some(row)
+        Some(key_row(keys))
     }
 
     fn catch_up(&mut self, _view: &mut ViewState, state: &State) {

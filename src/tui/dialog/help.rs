@@ -32,8 +32,10 @@ pub(crate) struct Help {
 const PAGE: (u16, u16) = (70, 20);
 
 /// The rows below the keys of the focused pane, and beside them.
-const LEFT: [(&str, &[Do]); 2] =
-    [("TRY", &[Do::Pause, Do::Step, Do::Check, Do::Disturb, Do::Fail]), ("ANSWER", &[Do::Held, Do::Unlock])];
+const LEFT: [(&str, &[Do]); 2] = [
+    ("TRY", &[Do::Pause, Do::Step, Do::Check, Do::Disturb, Do::Torture]),
+    ("ANSWER", &[Do::Held, Do::Unlock]),
+];
 const RIGHT: [(&str, &[Do]); 3] = [
     (
         "MOVE",

@@ -1,6 +1,7 @@
 //! Dialogs over the panes, a file each: what it holds, what its keys do, how it is drawn.
 
 mod answer;
+pub(super) mod background;
 mod confirm;
 mod copy;
 mod delete;

@@ -58,7 +58,7 @@ impl Layer for SearchLine {
         view.detail.search.type_text(text);
     }
 
-    fn footer(&self, view: &ViewState) -> Option<Row> {
+    fn footer(&self, view: &ViewState, _state: &State) -> Option<Row> {
         let row = Row::new(Role::Key, " find: ")
             .and(Role::Text, format!("{}▏", view.detail.search.text))
             .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");

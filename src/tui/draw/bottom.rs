@@ -4,9 +4,10 @@
 
 use super::super::toast::Toast;
 use super::super::view::ViewState;
-use super::{frame, process};
+use super::frame;
 use crate::act::open_file;
 use opdev_event::{Diagnostic, words};
+use opdev_panes::header::programs;
 use opdev_panes::keys::action::Do;
 use opdev_panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
 use opdev_panes::theme::Role;
@@ -212,7 +213,7 @@ fn fix(of: &Diagnostic, built: Option<&Program>, state: &State) -> String {
     let hint =
         of.hint.as_deref().map_or_else(|| "save the file again once it is fixed".to_owned(), words::one_line);
     let still = match (built, &state.reload.live) {
-        (Some(program), _) => process::goes_on(program),
+        (Some(program), _) => programs::goes_on(program),
         (None, Some(_)) => "Until then the last working version keeps running.".to_owned(),
         (None, None) => "Nothing of it runs until then.".to_owned(),
     };

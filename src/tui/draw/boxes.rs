@@ -86,6 +86,13 @@ pub(crate) fn full(
     view.screen.spots.dialog = Some(Dialog { area, chosen, below: area.bottom() });
 }
 
+/// Keys with their words, for the last line.
+pub(crate) fn key_row(keys: &[(&str, &str)]) -> Row {
+    keys.iter().fold(Row::new(Role::Text, " "), |row, (key, word)| {
+        row.and(Role::Key, *key).and(Role::Text, format!(" {word}  "))
+    })
+}
+
 /// A border across a box, with a title.
 pub(crate) fn divider(
     buffer: &mut Buffer,

@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 
 /// Draws it.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
-    if let Some(row) = view.layers.last().and_then(|layer| layer.footer(view)) {
+    if let Some(row) = view.layers.last().and_then(|layer| layer.footer(view, state)) {
         return line(buffer, view, area, &row);
     }
     let cells = area.width as usize;

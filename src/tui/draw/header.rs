@@ -3,16 +3,17 @@
 //! never do.
 
 use super::super::view::ViewState;
-use super::process;
 use jiff::Timestamp;
-use opdev_event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
+use opdev_event::{Fault, FaultRule, Protection, TroubleKind, words};
 use opdev_panes::finding_sign;
-use opdev_panes::header_parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
+use opdev_panes::header::parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
+use opdev_panes::header::programs;
+use opdev_panes::header::saves::{Save, live, refused};
 use opdev_panes::keys::action::Do;
+use opdev_panes::pages::background::short;
 use opdev_panes::text::{Row, cut, cut_apart, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The counts of errors and warnings stand at the end of the line; their place stays free where there are none,
@@ -25,23 +26,13 @@ const WITH_WORDS: usize = 130;
 /// Its place there.
 const BADGE_IN_WORDS: usize = 23;
 
-/// How far the newest save is, in many words and in few.
-pub(super) struct Save {
-    pub(super) role: Role,
-    /// The longest first.
-    pub(super) texts: Vec<String>,
-}
-
-impl Save {
-    pub(super) fn new(role: Role, texts: impl IntoIterator<Item = String>) -> Self {
-        Save { role, texts: texts.into_iter().collect() }
-    }
-}
-
 /// The line.
 pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
     let badge = finding_sign::badge(state, cells >= WITH_WORDS);
     let mut save = newest_save(state, view, now);
+    if save.counts {
+        view.wake_in(Duration::from_secs(1));
+    }
     // A success says so in a quiet voice while something waits or is broken.
     let calm =
         state.problems().is_empty() && state.impact.held.is_empty() && state.impact.discarded.is_empty();
@@ -122,7 +113,7 @@ fn parts(state: &State, view: &ViewState) -> Vec<HeaderPart> {
     }
     parts.extend(faults(state).map(|text| part(ALWAYS, Role::Bad, text)));
     parts.extend(counts(state, view).into_iter().map(|(keep, role, text)| part(keep, role, text)));
-    if let Some(traced) = process::traced(state) {
+    if let Some(traced) = programs::traced(state) {
         parts.push(part(3, Role::Dim, traced));
     }
     if view.leaving || state.stopping.is_some() {
@@ -147,21 +138,24 @@ fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     let running = state.copies.iter().filter(|copy| copy.replicas > 0).count();
     let frozen = state.copies.iter().filter(|copy| copy.frozen.is_some()).count();
     let asked = &state.requests.in_flight;
-    let programs = asked.values().filter(|request| request.lasting).count();
+    let lasting = asked.values().filter(|request| request.lasting).count();
+    let beside: Vec<String> = state.requests.background.iter().filter_map(|run| short(run)).collect();
+    let programs = lasting.saturating_sub(beside.len());
     let all = [
         (8, running, if running == 1 { "copy runs" } else { "copies run" }, Role::Bad),
         (7, frozen, if frozen == 1 { "copy frozen" } else { "copies frozen" }, Role::Changed),
-        (4, asked.len() - programs, "asked", Role::Busy),
+        (4, asked.len() - lasting, "asked", Role::Busy),
         (4, programs, if programs == 1 { "program runs" } else { "programs run" }, Role::Changed),
         (6, state.paused.len(), "paused", Role::Busy),
         (5, view.marks.count(), "marked", Role::Changed),
     ];
     let some = all.into_iter().filter(|(_, count, ..)| *count > 0);
-    some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}"))).collect()
+    let beside = beside.into_iter().map(|text| (7, Role::Busy, format!("↻ {text}")));
+    some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}"))).chain(beside).collect()
 }
 
 /// Where the newest save stands: building, live, waiting for an answer, refused, broken, kept out.
-fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
+fn newest_save(state: &State, view: &ViewState, now: Timestamp) -> Save {
     if let Some(trouble) = connection(state, view, now) {
         return trouble;
     }
@@ -181,7 +175,7 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
         let short = format!("needs your answer ({key})");
         return Save::new(Role::Busy, [format!("? {what} {short}"), format!("? {short}")]);
     }
-    if let Some(save) = process::newest_save(state, view, now) {
+    if let Some(save) = programs::newest_save(state, now) {
         return save;
     }
     if let Some(held) = state.impact.discarded.last() {
@@ -189,81 +183,13 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
         let short = "the old version is kept";
         return Save::new(Role::Changed, [format!("⚠ {what}: {short}"), format!("⚠ {short}")]);
     }
-    self::live(state)
-}
-
-/// The files of the newest save, where all that keeps them from serving is that they were tried and refused:
-/// by the API server in a dry run, or by what a program did in its shadow run.
-fn refused(state: &State) -> Option<&[String]> {
-    let run = state.impact.refused();
-    let Some(failed) = &state.reload.failed else {
-        let newest = |run: &&Arc<ShadowRun>| state.reload.live.as_ref().is_none_or(|live| run.at >= live.at);
-        return run.filter(newest).map(|run| run.files.as_slice());
-    };
-    let in_run = |problem: &Diagnostic| {
-        let told = run.into_iter().flat_map(|run| &run.objects).filter_map(|object| object.problem.as_ref());
-        told.map(|told| words::one_line(&told.message)).any(|told| problem.message.starts_with(&told))
-    };
-    let by_server = |problem: &Diagnostic| problem.message.starts_with("the API server would refuse ");
-    let all = failed.diagnostics.iter().all(|problem| by_server(problem) || in_run(problem));
-    all.then_some(failed.files.as_slice()).filter(|files| !files.is_empty())
-}
-
-fn live(state: &State) -> Save {
-    let reload = &state.reload;
-    let Some(now) = &reload.live else {
-        return Save::new(Role::Dim, ["nothing is live yet".to_owned()]);
-    };
-    let files = words::files(&now.files);
-    let (saved, of) = match (now.removed, files.is_empty()) {
-        (true, _) => ("removed", format!("{files} removed, ")),
-        (false, false) => ("saved", format!("{files} ")),
-        (false, true) => ("saved", String::new()),
-    };
-    let save = |role, sign: &str, text: String| {
-        Save::new(
-            role,
-            [format!("{sign} {of}{text}"), format!("{sign} {saved}, {text}"), format!("{sign} {text}")],
-        )
-    };
-    if !reload.unserved.is_empty() && !files.is_empty() {
-        return save(Role::Changed, "⚠", format!("nothing reconciles {}", reload.unserved.join(", ")));
-    }
-    let fresh = state.impact.fresh.iter().filter(|changed| !changed.files.is_empty());
-    if let Some(took) = fresh.map(|changed| changed.took).max().filter(|_| !files.is_empty()) {
-        let live = format!("CRD live in {}", words::took(took));
-        return match &reload.settled {
-            Some(settled) if settled.failed > 0 => {
-                save(Role::Bad, "✗", format!("{live}, {} of {} failed", settled.failed, settled.objects))
-            }
-            Some(settled) if settled.objects > 0 => {
-                save(Role::Good, "✓", format!("{live}, reconciled in {}", words::took(settled.took)))
-            }
-            Some(_) | None => save(Role::Good, "✓", live),
-        };
-    }
-    match &reload.settled {
-        Some(settled) if !settled.files.is_empty() || !files.is_empty() => match settled.failed {
-            0 => save(Role::Good, "✓", format!("live in {}", words::took(settled.took))),
-            n => save(Role::Bad, "✗", format!("live, {n} of {} failed", settled.objects)),
-        },
-        None if !files.is_empty() && now.affected.is_empty() => save(Role::Good, "✓", "live".to_owned()),
-        None if !files.is_empty() => {
-            let far = match state.live_objects() {
-                (_, 0 | 1) => "reconciling".to_owned(),
-                (live, all) => format!("{live} of {all} live"),
-            };
-            save(Role::Busy, "↻", far)
-        }
-        Some(_) | None => Save::new(Role::Dim, ["✓ live".to_owned()]),
-    }
+    live(state)
 }
 
 /// The part that tells why the API server does not answer.
-fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
+fn connection(state: &State, view: &ViewState, now: Timestamp) -> Option<Save> {
     let told = state.connection.as_ref()?;
     let trouble = told.trouble.as_ref()?;
-    view.wake_in(Duration::from_secs(1));
     let (role, what) = match trouble.kind {
         TroubleKind::Unreachable => (Role::Bad, "✗ cluster lost"),
         TroubleKind::Untrusted => (Role::Bad, "✗ API server not trusted"),
@@ -275,5 +201,5 @@ fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Sav
     let past = now.duration_since(told.at).unsigned_abs();
     let left = trouble.retry.map_or(0, |retry| retry.saturating_sub(past).as_millis().div_ceil(1000));
     let retry = if left == 0 { ", trying".to_owned() } else { format!(", again in {left} s") };
-    Some(Save::new(role, [format!("{what} since {since}{retry}"), format!("{what}{retry}")]))
+    Some(Save::new(role, [format!("{what} since {since}{retry}"), format!("{what}{retry}")]).counting())
 }

@@ -14,7 +14,6 @@ mod lists;
 mod operator_log;
 mod panes;
 pub(super) mod pieces;
-mod process;
 mod reconciles;
 mod resources;
 mod which_key;

@@ -3,7 +3,6 @@
 
 pub(crate) mod choice;
 pub(crate) mod gather;
-pub(crate) mod last_search;
 pub(crate) mod picker;
 pub(crate) mod search_step;
 

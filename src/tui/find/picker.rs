@@ -5,7 +5,7 @@
 use super::choice::Picker;
 use super::gather::gather;
 use crate::act::programs::possible;
-use crate::dialog::{Answer, Scale};
+use crate::dialog::{Answer, Scale, background};
 use crate::draw::frame::plain_box;
 use crate::layer::{Canvas, Layer, Need};
 use crate::view::ViewState;
@@ -174,14 +174,14 @@ impl Picker {
     /// The word and the argument of what was typed, where the word takes one.
     fn argument(&self) -> Option<(&str, &str)> {
         let (word, rest) = self.typed.trim().split_once(char::is_whitespace)?;
-        matches!(word, "scale" | "ns" | "namespace" | "disturb" | "save" | "forward")
+        matches!(word, "scale" | "ns" | "namespace" | "disturb" | "save" | "forward" | "upgrade")
             .then(|| (word, rest.trim()))
     }
 
     /// Returns true if what was typed says all: a number to scale to, or a namespace by its whole name.
     fn has_argument(&self, state: &State) -> bool {
         match self.argument() {
-            Some(("scale" | "disturb" | "save" | "forward", _)) => true,
+            Some(("scale" | "disturb" | "save" | "forward" | "upgrade", _)) => true,
             Some((_, name)) => {
                 let known = state.objects.census().has_namespace(name);
                 name != "all" && (known || self.matching() == 0) && state.started.is_some()
@@ -223,6 +223,7 @@ impl Picker {
                 Ok(()) => return Answer::Save(path.to_owned()),
                 Err(why) => view.told.message = Some(format!("save: {why}")),
             },
+            Some(("upgrade", from)) => return background::upgrade_from(from, view, state),
             Some((_, name)) => return view.choose(Item::Namespace(Some(name.to_owned())), state),
             None => {}
         }

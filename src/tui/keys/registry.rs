@@ -7,6 +7,7 @@ use crate::act::ask::ask;
 use crate::act::writable::{is_connected, may_write};
 use crate::act::{self, change_view, leave, moves, open_file, programs, reconciles};
 use crate::command::Command;
+use crate::dialog::background;
 use crate::dialog::{
     Copy, FilterLine, FindingsList, Help, Memory, New, Notices, Samples, SearchLine, Tasks, Undo,
 };
@@ -109,6 +110,18 @@ static BEFORE_TABS: &[Row] = &[
         .about("notices", "Show all notices, what is still true first."), |view, _| view.open(Notices::default())),
     views(action("findings", Do::Findings, &["f", "g i"], Section::Look)
         .about("findings", "Show what is wrong with the operator: why, since when, and how to repair it."), |view, _| view.open(FindingsList::default())),
+    views(action("torture", Do::Torture, &["g t"], Section::Look)
+        .about(
+            "torture",
+            "Torture the operator beside the screen: killed between two writes, late, blind, on control planes of its own.",
+        )
+        .also(&["sieve"]), background::open_torture).when(background::possible),
+    views(action("upgrade", Do::Upgrade, &["g v"], Section::Look)
+        .about(
+            "upgrade",
+            "Rehearse the upgrade from a released version on objects of its own; `:upgrade v1.3.0` names the version.",
+        )
+        .also(&["rehearse", "release"]), background::open_upgrade).when(background::possible),
     views(action("held", Do::Held, &["H"], Section::Act).about(
         "held",
         "Answer a question: about a change, or about what the project wants to be trusted with.",

@@ -20,6 +20,7 @@ fn of_task(task: &Task, state: &State) -> Option<String> {
             let set = program.env.iter().map(|(name, value)| format!("{name}={} ", shell::word(value)));
             Some(set.collect::<String>() + &shell::line(&program.command))
         }
+        Task::Project(ProjectTask::Background { command }) => Some(command.line()),
         Task::Each { tasks } => {
             let lines: Vec<String> = tasks.iter().filter_map(|task| of_task(task, state)).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))

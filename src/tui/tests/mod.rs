@@ -2,6 +2,7 @@
 
 mod acting;
 mod ascii;
+mod background;
 mod clusters;
 mod filter;
 mod finding;

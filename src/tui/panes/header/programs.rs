@@ -1,23 +1,22 @@
 //! The operator's own programs in the header: the newest save, from the build to the start, and the level of
 //! trace.
 
-use super::super::view::ViewState;
-use super::header::Save;
+use super::saves::Save;
+use crate::theme::Role;
 use jiff::Timestamp;
 use opdev_event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
-use opdev_panes::theme::Role;
 use opdev_state::{Program, State};
 use std::time::Duration;
 
 /// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of
 /// several programs the one that needs the user most is told of.
-pub(super) fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
+pub fn newest_save(state: &State, now: Timestamp) -> Option<Save> {
     if state.reload.failed.is_some() {
         return None;
     }
     let program =
         state.programs.iter().filter(|program| program.run.is_some()).max_by_key(|program| need(program))?;
-    line(program, state, view, now)
+    line(program, state, now)
 }
 
 /// How much a program needs the user, and since when.
@@ -36,9 +35,9 @@ fn need(program: &Program) -> (u8, Option<Timestamp>) {
     (rank, run.map(|run| run.at).max(build.map(|build| build.at)))
 }
 
-fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
+fn line(program: &Program, state: &State, now: Timestamp) -> Option<Save> {
     let run = program.run.as_ref()?;
-    if let Some(save) = program.build.as_ref().and_then(|build| building(program, build, view, now)) {
+    if let Some(save) = program.build.as_ref().and_then(|build| building(program, build, now)) {
         return Some(save);
     }
     let starts = match run.starts {
@@ -89,11 +88,10 @@ fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) 
             ))
         }
         ProcessState::Restarting { exit, after } => {
-            view.wake_in(Duration::from_secs(1));
             let past = Duration::try_from(now.duration_since(run.at)).unwrap_or_default();
             let left = after.saturating_sub(past).as_secs_f32().ceil();
             let text = format!("✗ operator ({place}) stopped ({}), starts in {left} s", exit.status);
-            told(Role::Bad, text, format!("✗ operator stopped, starts in {left} s"))
+            told(Role::Bad, text, format!("✗ operator stopped, starts in {left} s")).map(Save::counting)
         }
         ProcessState::Failed { exit } => {
             let text = format!("✗ operator ({place}) does not run ({})", exit.status);
@@ -106,17 +104,16 @@ fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) 
 }
 
 /// The text of a build that is under way or broken.
-fn building(program: &Program, build: &BuildChanged, view: &mut ViewState, now: Timestamp) -> Option<Save> {
+fn building(program: &Program, build: &BuildChanged, now: Timestamp) -> Option<Save> {
     match &build.state {
         BuildState::Building => {
-            view.wake_in(Duration::from_secs(1));
             let since = Duration::try_from(now.duration_since(build.at)).unwrap_or_default().as_secs();
             let files = words::files(&build.files);
             let long = match build.files.is_empty() {
                 true => format!("↻ {} {since} s", build.build),
                 false => format!("↻ {files}: {} {since} s", build.build),
             };
-            Some(Save::new(Role::Busy, [long, format!("↻ building {since} s")]))
+            Some(Save::new(Role::Busy, [long, format!("↻ building {since} s")]).counting())
         }
         BuildState::Broken { .. } => {
             let failed = program.build_failed.as_ref();
@@ -131,7 +128,7 @@ fn building(program: &Program, build: &BuildChanged, view: &mut ViewState, now: 
 }
 
 /// The program that runs while a build is broken.
-pub(super) fn goes_on(program: &Program) -> String {
+pub fn goes_on(program: &Program) -> String {
     match program.run.as_ref().map(|run| &run.state) {
         Some(ProcessState::Running { .. }) => "The last working program keeps running.".to_owned(),
         Some(_) | None => "No program runs until then.".to_owned(),
@@ -139,7 +136,7 @@ pub(super) fn goes_on(program: &Program) -> String {
 }
 
 /// How much is seen of the reconciles of the programs that run, where that is not everything.
-pub(super) fn traced(state: &State) -> Option<String> {
+pub fn traced(state: &State) -> Option<String> {
     let running = state.programs.runs().filter(|run| matches!(run.state, ProcessState::Running { .. }));
     let mut levels: Vec<_> = running.map(|run| run.traced).collect();
     levels.dedup();

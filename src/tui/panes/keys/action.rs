@@ -53,6 +53,8 @@ pub enum Do {
     Tasks,
     Notices,
     Findings,
+    Torture,
+    Upgrade,
     Copy,
     OpenFile,
     Shell,

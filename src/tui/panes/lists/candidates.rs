@@ -96,6 +96,16 @@ pub struct Remembered {
     pub files: Option<Arc<[String]>>,
 }
 
+/// The searches that are remembered.
+#[derive(Default)]
+pub struct Finder {
+    /// The text that was typed into the jump last, and the row.
+    pub last_jump: (String, usize),
+    pub jump_index: Option<Remembered>,
+    /// Texts that were typed into the palette, the newest last.
+    pub commands: Vec<String>,
+}
+
 impl Remembered {
     pub fn of(index: &Arc<Index>, state: &State) -> Self {
         let sources = state.reload.live.as_ref().map(|live| live.sources);
