@@ -343,7 +343,7 @@ struct PartialManager {
     time: Option<Value>,
 }
 
-/// What many objects have in common.
+/// Values that many objects share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     texts: Pool<str>,
@@ -378,8 +378,8 @@ impl<T: Eq + Hash + ?Sized> Pool<T> {
             return found.clone();
         }
         if known.len() >= *limit {
-            // What nobody else has goes. The next time is when there are twice as many: a constant share of
-            // the work.
+            // Values without another user are dropped. The next sweep comes when there are twice as many, so
+            // that sweeping stays a constant share of the work.
             known.retain(|found| Arc::strong_count(found) > 1);
             known.shrink_to_fit();
             *limit = (known.len() * 2).max(64);

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 /// One difference from a real cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// What it is about, in a word or two.
+    /// The topic, in a word or two.
     pub about: &'static str,
-    /// What happens instead.
+    /// The behaviour here.
     pub instead: &'static str,
 }
 

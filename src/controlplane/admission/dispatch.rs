@@ -222,7 +222,7 @@ fn must_wait() -> Status {
     Status::new(503, "ServiceUnavailable", client::MUST_WAIT)
 }
 
-/// What an answer means for the request: go on with it, go on without it, or stop.
+/// Applies an answer to the request: it goes on with the change, goes on without it, or stops.
 fn settle(
     hook: &Hook,
     asked: &Attributes<'_>,

@@ -31,7 +31,7 @@ pub(crate) trait Policy {
     fn cluster_role_bindings(&self) -> Vec<Arc<Value>>;
 }
 
-/// What somebody wants to do, as rules speak of it.
+/// A request in the terms of RBAC rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// Such as `get`, `list`, `deletecollection`; the method in lower case for a path that names no resource.

@@ -105,7 +105,7 @@ pub trait View {
     }
 }
 
-/// What a controller works on: one object of one resource.
+/// The unit of work of a controller: one object of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Resource as in [`ResourceInfo::resource`].

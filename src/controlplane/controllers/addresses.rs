@@ -66,7 +66,7 @@ mod tests {
             (give(&a), give(&b), give(&a)),
             ("10.244.0.2".into(), "10.244.0.3".into(), "10.244.0.2".into())
         );
-        // What was written counts, whoever wrote it.
+        // An address that is written counts, whoever wrote it.
         let patch = json!({"status": {"podIP": "10.244.0.3"}});
         let write = |name: &str| Write::Patch {
             resource: "pods".into(),

@@ -15,9 +15,9 @@ pub(super) type Job = (usize, Key);
 struct Lane {
     queue: VecDeque<Key>,
     queued: HashSet<Key>,
-    /// What is being looked at now.
+    /// Keys that are being synced now.
     running: HashSet<Key>,
-    /// What has to be looked at again once that is done.
+    /// Keys to sync again when their sync ends.
     again: HashSet<Key>,
 }
 

@@ -118,7 +118,7 @@ pub async fn run(
         observe_all(&runner.engine, &runner.registry);
         runner.work(&mut watch, &mut waiting).await;
     }
-    // What was begun is carried to its end, as long as there is time for it.
+    // Syncs that have begun are finished, as long as there is time for it.
     while waiting.join_next().await.is_some() {}
 }
 

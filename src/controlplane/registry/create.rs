@@ -121,7 +121,7 @@ impl Registry {
         let name = metadata::text(&object, "name").to_owned();
         let before = self.reserved(resource).then(|| object.clone());
         let mut allocating = self.lock_allocation(resource);
-        // What cannot be allocated is reported before anything else is looked at.
+        // A failed allocation is reported before anything else is looked at.
         if let Some(allocation) = &strategy.allocation {
             (allocation.check_new)(&object, ctx.dry_run)?;
             (allocation.allocate)(self, &mut object, None)?;

@@ -12,7 +12,7 @@ use crate::resource::{Resource, metadata};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What anybody may read where nothing is enforced.
+/// The paths that anybody may read where nothing is enforced.
 const PUBLIC: [&str; 4] = ["healthz", "livez", "readyz", "version"];
 
 impl Policy for Registry {

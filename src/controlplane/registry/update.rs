@@ -144,7 +144,8 @@ impl Registry {
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
-            // An update that named its resourceVersion finds out in the next attempt that it is no longer the one.
+            // An update that named its resourceVersion finds out in the next attempt that it is no longer the
+            // one.
             Err(Refused::Exists | Refused::Changed) => Ok(None),
         }
     }

@@ -76,7 +76,7 @@ impl Registry {
                 None => missing.push(index),
             }
         }
-        // What is at another version is converted, all of it at once.
+        // Objects at another version are converted, all of them at once.
         let (same, other): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|index| resource.is_version_of(&items[*index]));
         let old: Vec<Arc<Value>> = other.iter().map(|index| items[*index].glance()).collect();

@@ -12,7 +12,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// What the client certificate of a connection says of who asks.
+/// The user in the client certificate of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CertificateUser {
     /// There is none.

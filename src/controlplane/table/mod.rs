@@ -27,7 +27,7 @@ use serde_json::Value;
 pub(crate) struct Printer {
     pub(crate) columns: &'static [&'static str],
     pub(crate) cells: Cells,
-    /// What a row says about itself besides its cells.
+    /// The conditions of a row.
     pub(crate) conditions: fn(&Value) -> Option<Value>,
 }
 

@@ -5,7 +5,7 @@ pub(super) const PATH: &str = "kubernetes.authorization.PathCheck";
 pub(super) const GROUP: &str = "kubernetes.authorization.GroupCheck";
 pub(super) const RESOURCE: &str = "kubernetes.authorization.ResourceCheck";
 pub(super) const DECISION: &str = "kubernetes.authorization.Decision";
-/// What somebody wants to do.
+/// A request whose permission is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Such as `get`.

@@ -6,9 +6,9 @@ use super::estimate::{Size, at};
 use super::kind::Kind;
 use super::meter::LIST;
 
-/// What is read of a text for one unit of cost.
+/// Units of cost for each byte of a text.
 const TEXT: f64 = 0.1;
-/// What is made of a regular expression's length.
+/// Units of cost for each character of a regular expression.
 const PATTERN: f64 = 0.25;
 /// The longest expression that a format stands for.
 const FORMAT_PATTERN: f64 = 128.0;
@@ -43,7 +43,7 @@ impl Argument<'_> {
     }
 }
 
-/// What a regular expression may cost on a text.
+/// The worst-case cost of a regular expression on a text.
 fn matched(text: Size, pattern: Size) -> u64 {
     text.plus(Size::exactly(1)).at(TEXT).saturating_mul(pattern.at(PATTERN))
 }

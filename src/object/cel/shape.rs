@@ -1,4 +1,5 @@
-//! Schemas as CEL sees them: which fields an expression can name and with what types, and how JSON becomes values.
+//! Schemas as CEL sees them: which fields an expression can name and with what types, and how JSON becomes
+//! values.
 
 use super::kind::{Kind, Object};
 use super::parse::is_reserved;

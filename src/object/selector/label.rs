@@ -6,7 +6,7 @@ use crate::schema::FieldError;
 use serde_json::Value;
 use std::fmt;
 
-/// What a requirement asks of a label.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `=` and `==`
@@ -32,7 +32,7 @@ pub enum Operator {
 pub struct Requirement {
     /// The label's key.
     pub key: String,
-    /// What is asked.
+    /// The operator.
     pub operator: Operator,
     /// The values, sorted.
     pub values: Vec<String>,

@@ -45,7 +45,7 @@ pub(super) struct Token {
     pub(super) end: Mark,
 }
 
-/// What may turn out to be a key once a `:` follows on its line.
+/// A possible key: it is one if a `:` follows on its line.
 #[derive(Clone, Copy, Debug)]
 struct SimpleKey {
     possible: bool,

@@ -45,7 +45,7 @@ struct DueMutation<'a> {
     params: Option<Value>,
 }
 
-/// What was wrong: where, and whether it is about the object.
+/// Failures: the text of each, and true if the object is at fault.
 struct Failures(Vec<(String, bool)>);
 
 impl Failures {
@@ -308,7 +308,7 @@ fn changed(
         let why = format!("Object 'Kind' is missing in '{after}'");
         return Err(Unchanged::Refused(Status::internal(&why)));
     }
-    // What a custom resource does not have is dropped; of a built-in kind it is refused.
+    // Fields that a custom resource does not have are dropped; for a built-in kind they are refused.
     let strict = matches!(mutation, Mutation::Patch(_)) && at.custom.is_none();
     cluster.completed(at, after, strict).map_err(Unchanged::Refused)
 }

@@ -1,4 +1,5 @@
-//! Where and how pods run: priorities, runtimes, devices; and Leases, by which parts of a cluster find their leader.
+//! Where and how pods run: priorities, runtimes, devices; and Leases, by which parts of a cluster find their
+//! leader.
 
 use crate::error::Cause;
 use crate::registry::defaults::{each, put, put_over_zero, sub};

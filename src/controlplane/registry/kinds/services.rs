@@ -163,7 +163,7 @@ fn fields(service: &Value) -> String {
     fields
 }
 
-/// What `fields` reads of a spec.
+/// The fields of a spec that `fields` reads.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PartialSpec {
@@ -175,7 +175,7 @@ struct PartialSpec {
     r#type: Option<Value>,
 }
 
-/// What a service uses of the names of quotas that begin with `services.`.
+/// The amounts that a service uses of the quota names that begin with `services.`.
 fn used(name: &str, service: &Value) -> i128 {
     let kind = text(service, "/spec/type");
     let ports = items(service, "/spec/ports");
