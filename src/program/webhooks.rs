@@ -266,7 +266,7 @@ impl Serving {
         }
     }
 
-    /// What an earlier opdev has left would refuse every object until the program is up.
+    /// Configurations left by an earlier opdev would refuse every object until the program is up.
     async fn clear(&self) {
         self.cleared.get_or_init(|| self.remove()).await;
     }

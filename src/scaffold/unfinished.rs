@@ -40,7 +40,7 @@ struct NotedFile {
     before: Option<String>,
 }
 
-/// What was taken back.
+/// The result of taking a command back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenBack {
     /// How many files were removed or got their old content.
@@ -131,7 +131,7 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
     Ok(Some(taken))
 }
 
-/// What `write_in_project` leaves where it is killed between its write and its rename.
+/// Removes the parts that `write_in_project` leaves where it is killed between its write and its rename.
 fn remove_parts(root: &Path, path: &str) {
     let path = Path::new(path);
     let (Some(name), Some(folder)) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {

@@ -34,7 +34,7 @@ pub struct Suite {
 /// One step of a scenario.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What was to happen.
+    /// The expected behaviour.
     pub name: String,
     /// How long it took.
     pub took: Duration,
@@ -132,7 +132,7 @@ fn skipped(suite: &Suite) -> String {
     left_out.collect()
 }
 
-/// What GitHub shows beside the files of a pull request.
+/// The annotations that GitHub shows beside the files of a pull request.
 pub fn annotations(report: &Report) -> String {
     let mut out = String::new();
     for suite in &report.suites {

@@ -23,7 +23,7 @@ pub struct ChartOptions {
     pub annotations: Option<Annotations>,
     /// The annotation that leaves a custom resource alone where it is `true`.
     pub pause_annotation: Option<String>,
-    /// What an error of `before` or `after` does.
+    /// The effect of an error of `before` or `after`.
     pub on_hook_error: Option<OnHookError>,
     /// Options of Helm's actions.
     pub install: ActionOptions,
@@ -41,7 +41,7 @@ pub struct ChartOptions {
     pub release_namespace: Option<String>,
     /// The namespace of its records.
     pub storage_namespace: Option<String>,
-    /// What holds its records.
+    /// The kind of object that has its records.
     pub storage: Option<Storage>,
     /// How records are split where several Secrets hold each.
     pub chunked: Option<Chunking>,
@@ -63,7 +63,7 @@ pub enum ChartEngine {
     Hybrid,
 }
 
-/// What an error of `before` or `after` does.
+/// The effect of an error of `before` or `after`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnHookError {
     /// It is told, and the reconcile goes on.
@@ -73,7 +73,7 @@ pub enum OnHookError {
     Fail,
 }
 
-/// What holds the records of a release.
+/// The kind of object that has the records of a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// Secrets, as Helm does.
@@ -106,7 +106,7 @@ pub struct ActionOptions {
     pub description: Option<String>,
 }
 
-/// What the annotation of a custom resource may choose.
+/// The choices of a custom resource's annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// Leave the chart's hooks out.

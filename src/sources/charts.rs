@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// What loads charts again and again.
+/// The loader of charts, over time.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
     loading: BTreeMap<String, Loading>,

@@ -236,7 +236,8 @@ impl Reader<'_> {
                     return None;
                 }
                 Kind::Null => String::new(),
-                // What Go gives a field of type string: `010` is 8 and `yes` is true, unless it is quoted.
+                // The text that Go gives a field of type string: `010` is 8 and `yes` is true, unless it is
+                // quoted.
                 Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
                     value.to_text().unwrap_or_default()
                 }

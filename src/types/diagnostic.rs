@@ -21,12 +21,12 @@ pub struct Place {
     pub column: u32,
 }
 
-/// What, where, why, and what to do.
+/// An error or warning with its place, its reason and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// How bad.
     pub severity: Severity,
-    /// What and why.
+    /// The error and its reason.
     pub message: String,
     /// Where.
     pub place: Option<Place>,

@@ -83,7 +83,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// What a text begins with that is made of such bytes, all ASCII, and the rest.
+/// Splits a text behind its first bytes of this sort, all ASCII.
 fn run(text: &str, of: fn(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().take_while(|byte| of(*byte)).count())
 }

@@ -1,6 +1,6 @@
-//! Values as Go templates see them: kinds of numbers kept apart, strings of bytes, maps that are shared and mutable.
-//! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
-//! Read `host` for objects with fields and methods, `print` for their text.
+//! Values as Go templates see them: kinds of numbers kept apart, strings of bytes, maps that are shared and
+//! mutable. A clone of a map or list is the same map or list, as in Go. JSON comes in and out through
+//! `convert`. Read `host` for objects with fields and methods, `print` for their text.
 
 use std::cell::{OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;

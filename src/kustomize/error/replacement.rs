@@ -78,7 +78,7 @@ pub enum ReplacementError {
     Type {
         /// The new value.
         new: String,
-        /// What stands there.
+        /// The value that is there.
         there: Value,
     },
     /// A selector of labels or annotations cannot be read.

@@ -70,8 +70,8 @@ impl Case<'_> {
         }
     }
 
-    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose
-    /// output is not.
+    /// The templates whose output differs in the next revision because they read something of `.Release` that
+    /// changes with it, and what they read.
     fn blamed(&self) -> Vec<ReleaseRead> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }

@@ -174,7 +174,7 @@ impl Cluster {
             .collect()
     }
 
-    /// What is otherwise than an assert says; empty where it holds.
+    /// The differences to an assert; empty where it is met.
     pub(super) async fn lacks(&self, manifest: &Manifest) -> Vec<String> {
         let there = match self.candidates(&manifest.object).await {
             Ok(there) => there,
@@ -200,7 +200,7 @@ impl Cluster {
         }
     }
 
-    /// What does not hold of the expressions of a `TestAssert`; empty where all of them do.
+    /// The expressions of a `TestAssert` that are not met; empty where all are.
     pub(super) async fn expressed(&self, expressions: &Expressions) -> Vec<String> {
         let (mut found, mut wrong) = (Vec::new(), Vec::new());
         for named in &expressions.objects {

@@ -92,7 +92,7 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) 
     world.stop_unless_kept(setup, !suite.passed()).await
 }
 
-/// What a test asks for that no namespace on a cluster can give.
+/// Refuses a test that needs more than a namespace on a cluster.
 ///
 /// # Errors
 /// What it is.
@@ -173,14 +173,14 @@ struct KuttlRun<'a> {
     folder: &'a Path,
 }
 
-/// What the operator has done before a step.
+/// The work of the operator before a step.
 struct Before {
     reconciles: usize,
     loops: usize,
 }
 
 impl KuttlRun<'_> {
-    /// What is otherwise than the step says; empty where all is as it should be.
+    /// Runs a step. Returns the expectations that were not met; empty where all were.
     async fn step(&self, step: &Step, limit: Duration) -> Vec<String> {
         let deadline = Instant::now() + limit;
         let before = Before { reconciles: self.world.reconciles().len(), loops: self.world.loops().len() };

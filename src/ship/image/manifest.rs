@@ -20,14 +20,14 @@ const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
-/// What an image is made of beside its layers.
+/// The parts of an image beside its layers.
 #[derive(Clone, Debug, Default)]
 pub struct ImageSettings {
     /// The processor, in Go's word: `amd64` or `arm64`.
     pub architecture: String,
     /// The time of the image, RFC 3339.
     pub created: String,
-    /// What is said about it, in the keys of `org.opencontainers.image`.
+    /// The labels, in the keys of `org.opencontainers.image`.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Image {
 impl Image {
     /// Puts layers on a base, or on nothing.
     pub fn new(settings: &ImageSettings, base: Option<&BaseImage>, own: Vec<Layer>) -> Image {
-        // What a registry sent may be anything.
+        // A registry may have sent anything.
         let mut config =
             base.map(|base| base.config.clone()).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let mut layers = base.map(layers_of).unwrap_or_default();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Files above this size are no type files.
 const LARGEST: usize = 4 << 20;
 
-/// What stays from one generation to the next.
+/// Files and packages that stay from one generation to the next.
 pub(crate) struct Store {
     parser: tree_sitter::Parser,
     files: HashMap<String, Arc<SourceFile>>,
@@ -154,7 +154,7 @@ pub(crate) struct Loader<'a> {
     loaded: HashMap<Arc<str>, Result<Arc<Package>, Missing>>,
     /// Files of the project that were read.
     pub(crate) read: BTreeSet<String>,
-    /// What the search for packages has to say.
+    /// Messages of the search for packages.
     pub(crate) notes: Vec<Diagnostic>,
 }
 

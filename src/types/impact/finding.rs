@@ -133,7 +133,7 @@ pub struct Finding {
     pub what: String,
     /// Where the field has gone, as a path like `path`.
     pub renamed_to: Option<String>,
-    /// What kind of difference.
+    /// The kind of difference.
     pub kind: Change,
     /// How many live objects break or lose data by it; `None` as long as [`live()`](super::live()) was not
     /// asked.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a reconciler is shown.
+/// The state that a reconciler sees.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The custom resource.
@@ -31,7 +31,7 @@ pub struct Observed {
     pub seed: u64,
 }
 
-/// What a reconciler wants to be.
+/// The state that a reconciler wants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// The whole `status` without conditions; `None` leaves it as it is.
@@ -47,7 +47,7 @@ pub struct Desired {
     pub events: Vec<RequestedEvent>,
     /// Charts to install as children; a release that is owned and not listed is uninstalled.
     pub releases: Vec<Release>,
-    /// What the reconciler waits for, in its own words. Listed children are kept, none is deleted.
+    /// The reason why the reconciler waits, in its own words. Listed children are kept, none is deleted.
     pub waiting: Option<String>,
     /// Run again after this time at the latest.
     pub requeue_after: Option<Duration>,
@@ -161,7 +161,7 @@ pub struct Facts {
     /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is
     /// allowed is in `opdev.yaml`.
     pub asks: Vec<String>,
-    /// What a script beside a chart answers; empty for what reconciles a kind by itself.
+    /// The functions of a script beside a chart; empty for a script that reconciles a kind by itself.
     pub chart: Vec<ChartFunction>,
     /// Kinds of objects that a script beside a chart maps to custom resources.
     pub watches: Vec<Gvk>,
@@ -185,7 +185,7 @@ pub enum ChartFunction {
     After,
     /// The custom resource is left alone.
     Paused,
-    /// What the chart has rendered, as it should be.
+    /// Changes the objects that the chart has rendered.
     Render,
     /// A Kubernetes Event that is about to be recorded.
     OnEvent,
@@ -223,7 +223,7 @@ impl ChartFunction {
     }
 }
 
-/// What a script beside a chart is asked.
+/// A call of a script beside a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChartCall {
     /// One of its functions.
@@ -235,13 +235,13 @@ pub enum ChartCall {
 /// A question for a script beside a chart.
 #[derive(Clone, Debug)]
 pub struct ChartQuestion {
-    /// What is called.
+    /// The function.
     pub call: ChartCall,
-    /// What it is given, in order; `None` stands for the custom resource.
+    /// The arguments, in order; `None` stands for the custom resource.
     pub arguments: Vec<Option<Value>>,
 }
 
-/// What a script beside a chart says.
+/// The answer of a script beside a chart.
 #[derive(Clone, Debug, Default)]
 pub struct ChartAnswer {
     /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in
@@ -270,7 +270,7 @@ impl Default for Limits {
 
 /// A loaded reconciler of any engine. It keeps no state from call to call.
 pub trait Program: Send + Sync + fmt::Debug {
-    /// What it said of itself when it was loaded.
+    /// The facts that it declared when it was loaded.
     fn facts(&self) -> &Facts;
 
     /// One call. Blocks its thread for at most `limits.time`.
@@ -302,7 +302,7 @@ pub trait Program: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a reconciler can reach of the outside. Calls block; an error becomes an exception in the script.
+/// The outside world of a reconciler. Calls block; an error becomes an exception in the script.
 pub trait Host: Send + Sync {
     /// One object, `None` where there is none.
     ///
@@ -349,7 +349,7 @@ pub struct HostError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostErrorKind {
-    /// What is asked for makes no sense, such as an address that names no host.
+    /// The request makes no sense, such as an address that names no host.
     Invalid,
     /// No such kind is served.
     NotServed,
@@ -417,11 +417,11 @@ pub struct Exec {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What it reads.
+    /// The standard input.
     pub input: Option<String>,
 }
 
-/// What it said.
+/// The result of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Exit code; -1 where a signal ended it.

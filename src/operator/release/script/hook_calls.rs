@@ -174,7 +174,8 @@ impl Engine {
         }
     }
 
-    /// Records an event, as `onEvent` of the script wants it. One that cannot be written is no reason to stop.
+    /// Records an event, as `onEvent` of the script wants it. One that cannot be written is no reason to
+    /// stop.
     pub(crate) async fn record(&mut self, kind: &str, reason: &str, message: &str) {
         let mut note = (kind.to_owned(), reason.to_owned(), message.to_owned());
         if let Some(script) = self.script.clone().filter(|script| script.has(ChartFunction::OnEvent)) {

@@ -174,8 +174,8 @@ impl Outside {
         }
     }
 
-    /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one object of a
-    /// namespaced kind with one.
+    /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one
+    /// object of a namespaced kind with one.
     fn resolve(&self, read: &Read) -> Result<(Arc<Resource>, Read), ReadError> {
         let found = self.wait(self.api.resource(&read.gvk));
         let mut read = read.clone();

@@ -6,7 +6,7 @@ use crate::go::profile::Level;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// What a marker describes.
+/// The kind of declaration that a marker describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Package,
