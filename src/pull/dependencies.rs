@@ -43,7 +43,7 @@ pub struct Dependencies<'a> {
     pub say: &'a mut dyn FnMut(&str),
 }
 
-/// The content that was read of a chart.
+/// A chart as it was read, with its dependencies and its lock.
 struct Wanted {
     chart: Chart,
     dependencies: Vec<Dependency>,

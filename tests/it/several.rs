@@ -28,7 +28,7 @@ async fn starts(opdev: &Opdev, mark: usize, program: &str) -> u64 {
         .await
 }
 
-/// What a program prints after `before`.
+/// The output of a program behind `before`.
 async fn printed(opdev: &Opdev, mark: usize, before: &str) -> String {
     opdev
         .wait(before, mark, |event| match event {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weigh::{Decision, Weighed};
 
-/// The known facts about the CRDs.
+/// The CRDs that were applied, and those that failed.
 #[derive(Default)]
 pub struct Crds {
     /// CRDs that failed the last time and are tried again.

@@ -36,7 +36,8 @@ const FAILURES: u32 = 3;
 /// The part of the buffer for lines that stays once a long one is read.
 const BUFFER: usize = 64 << 10;
 
-/// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
+/// The known objects of a kind. They outlive each watch, so that objects that went while nobody watched are
+/// reported, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,

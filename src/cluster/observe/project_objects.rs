@@ -18,7 +18,7 @@ const MOST_GONE: usize = 4_096;
 /// belongs to the project would be asked for one by one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The known facts about all kinds together. Clones share it.
+/// The objects of all kinds together. Clones share them.
 #[derive(Clone)]
 pub(super) struct ProjectObjects(Arc<Shared>);
 

@@ -65,7 +65,7 @@ pub trait View {
         look: &mut dyn FnMut(&Attributes),
     );
 
-    /// The known facts about one object without reading it.
+    /// The attributes of one object, without reading it.
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes>;
 
     /// Every served resource, custom ones included.
@@ -151,7 +151,7 @@ pub trait Readable: fmt::Debug + Send + Sync {
     /// Its namespace, `""` for cluster-scoped objects, and its name.
     fn place(&self) -> (&str, &str);
 
-    /// The known facts about it without reading it.
+    /// Its attributes, without reading it.
     fn attributes(&self) -> &Attributes;
 
     /// Reads it.
@@ -182,7 +182,7 @@ impl Observed {
         self.object.place().1
     }
 
-    /// The known facts about it without reading it.
+    /// Its attributes, without reading it.
     pub fn attributes(&self) -> &Attributes {
         self.object.attributes()
     }

@@ -122,7 +122,7 @@ fn locate(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> O
     Some(Key::new(&info.resource, namespace, &owner.name))
 }
 
-/// The known facts about an object without reading it.
+/// The attributes of an object, without reading it.
 fn known(view: &dyn View, key: &Key) -> Option<Attributes> {
     view.attributes(&key.resource, key.namespace.as_deref(), &key.name)
 }

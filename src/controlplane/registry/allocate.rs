@@ -21,7 +21,7 @@ struct Allocated {
 }
 
 impl Allocated {
-    /// The known facts about all services but one (the one that is being written).
+    /// The addresses and ports of all services but one (the one that is being written).
     fn by_services<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
         let mut taken = Allocated::default();
         for service in services.filter(|service| service.uid() != except_uid) {

@@ -25,7 +25,7 @@ pub(crate) struct Strategy {
     pub(crate) table: Option<&'static str>,
     /// The apiVersion that objects are kept at, where the kind has several or shares a table.
     pub(crate) storage_api_version: Option<&'static str>,
-    /// The known facts about an object without reading it, and by what it is found.
+    /// The attributes of an object, and the values it is found by.
     pub(crate) indexing: Indexing,
     /// The rules that other rooms need, too.
     pub(crate) rules: ResourceRules,

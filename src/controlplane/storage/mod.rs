@@ -269,8 +269,7 @@ impl Store {
         Ok(object)
     }
 
-    /// The known facts about a new version of an object without reading it; `None` for the first object of a
-    /// table.
+    /// The attributes of a new version of an object; `None` for the first object of a table.
     fn attributes(&self, table: &str, key: &Key, value: &Value) -> Option<Attributes> {
         let (trees, previous) = {
             let inner = self.read();

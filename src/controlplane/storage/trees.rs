@@ -65,8 +65,7 @@ impl Trees {
         Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
-    /// The known facts about an object without reading it; `before` is what was known of it before it
-    /// changed.
+    /// The attributes of an object; `before` are those before it changed.
     pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }

@@ -104,7 +104,7 @@ impl<'s> Place<'s> {
     }
 }
 
-/// The known facts about an expression.
+/// The estimate of an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate<'s> {
     pub(super) cost: u64,

@@ -15,7 +15,7 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT: u64 = 64;
 
-/// The known facts about an argument.
+/// An argument of a call, as estimated.
 pub(super) struct Argument<'a> {
     pub(super) size: Size,
     pub(super) kind: Kind,

@@ -59,7 +59,7 @@ pub(super) struct Seen {
     pub(super) dependents: Vec<Gvk>,
     /// Kinds of children.
     pub(super) children: Vec<Gvk>,
-    /// The content that was read, where the reconcile is a program's.
+    /// The reads, where the reconcile is a program's.
     pub(super) reads: Option<Vec<Read>>,
     /// States of objects, and whether the reconcile wrote them.
     pub(super) known: Vec<(Arc<Value>, bool)>,

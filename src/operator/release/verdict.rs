@@ -34,7 +34,7 @@ pub struct Report {
     pub requeue: Option<Requeue>,
     /// The reason why a program waits.
     pub waiting: Option<String>,
-    /// The outcome for revisions of releases.
+    /// The changes of releases' revisions.
     pub releases: Vec<ReleaseChange>,
     pub failure: Option<Failed>,
     /// Notices for the user, with hints.

@@ -27,7 +27,7 @@ const FIELDS: usize = 5_000;
 /// Names that a message lists.
 const NAMES: usize = 3;
 
-/// The known facts about earlier reconciles.
+/// The memory of earlier reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     failed: HashMap<(String, ObjectKey), u32>,

@@ -39,7 +39,7 @@ pub(super) struct Seen {
     pub(super) transitions: i32,
 }
 
-/// The fix.
+/// The next step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Make oneself the holder.

@@ -38,7 +38,7 @@ impl Bridge {
         Rc::new(Bridge { answers, reads: RefCell::default(), lines: Cell::new(0) })
     }
 
-    /// The content that was read, each once.
+    /// The reads, each once.
     pub(super) fn take_reads(&self) -> Vec<Read> {
         self.reads.take().into_iter().collect()
     }

@@ -136,7 +136,7 @@ impl ReleaseState {
     }
 }
 
-/// The content that was read: one object, or all that a selector picks.
+/// A read of the cluster: one object, or all that a selector picks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
     /// Group, version and kind.
@@ -149,7 +149,7 @@ pub struct Read {
     pub selector: String,
 }
 
-/// The known facts about a reconciler once it is loaded.
+/// The declarations of a reconciler, known once it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The kind it reconciles where the file says so; else the file's name does.

@@ -7,7 +7,7 @@ use super::syntax::{Source, Tree};
 use opdev_types::diagnostic::Diagnostic;
 use tree_sitter::Node;
 
-/// The outcome for a stretch of text.
+/// An edit of a stretch of text.
 #[derive(Clone, Copy)]
 enum Edit {
     /// Blanks.

@@ -170,7 +170,7 @@ const EDITS: [Edit; 39] = [
     ("samples/hello.yaml", "charts/hello/values.yaml", "greeter:\n", "greeters:\n"),
     ("samples/hello.yaml", "charts/hello/values.yaml", "  image: nginx:1.29-alpine", "  image: ''"),
     ("samples/hello-ingress.yaml", "charts/hello/values.yaml", "pathType: Prefix", "pathType: Suffix"),
-    // What templates share.
+    // Parts that templates share.
     (
         "samples/memcached.yaml",
         "charts/memcached/templates/_helpers.tpl",

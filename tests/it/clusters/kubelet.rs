@@ -33,7 +33,7 @@ impl Default for File {
 #[derive(Clone, Default)]
 pub(crate) struct Kubelet {
     files: Arc<Mutex<HashMap<Whose, File>>>,
-    /// What was asked, each query as it came.
+    /// The requests, each query as it came.
     asked: Arc<watch::Sender<Vec<String>>>,
 }
 

@@ -29,7 +29,7 @@ fn to(name: &str) -> Destination {
     Destination::Context { name: name.to_owned() }
 }
 
-/// What is begun anew since a mark, once its sources serve.
+/// The start after a mark, once its sources serve.
 async fn started(opdev: &Opdev, mark: usize) -> (usize, Started) {
     let begun = |events: &[Event]| {
         let at = events[mark..].iter().rposition(|event| matches!(event, Event::Started(_)))? + mark;

@@ -115,7 +115,7 @@ fn grace_period(options: &DeleteOptions, object: &Value) -> i64 {
     if unscheduled || over { 0 } else { seconds }
 }
 
-/// The known facts about a pod without reading it, in the order of `PodField`.
+/// The fields of a pod that are kept as attributes, in the order of `PodField`.
 fn fields(pod: &Value) -> String {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let mut fields = String::new();

@@ -139,7 +139,7 @@ fn endpoint_slice(object: &mut Value) {
     }
 }
 
-/// The known facts about a service without reading it, in the order of `ServiceField`.
+/// The fields of a service that are kept as attributes, in the order of `ServiceField`.
 fn fields(service: &Value) -> String {
     let spec = &service["spec"];
     let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());
