@@ -82,8 +82,8 @@ pub struct Choice {
     pub namespace: Option<String>,
     /// Contexts that may be written to although they are not clearly local.
     pub allow_contexts: Vec<String>,
-    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's
-    /// own where that is empty.
+    /// The ServiceAccount of the operator's calls as `[NAMESPACE/]NAME`, or the project's own where that is
+    /// empty.
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
@@ -101,7 +101,7 @@ pub struct Choice {
     /// True if the embedded control plane asks for rights; it does so anyway where there is a
     /// `service_account`.
     pub rbac: bool,
-    /// Whose keys and tokens the embedded control plane may keep from an earlier run.
+    /// The owner whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
     /// True if the embedded control plane is no choice at all, as for the operator of a cluster.
     pub never_embedded: bool,

@@ -92,7 +92,7 @@ impl ByKind {
         ByKind { shortest, kinds: Mutex::default() }
     }
 
-    /// Those of one kind, made where there are none.
+    /// The dictionaries of one kind, made where there are none.
     pub fn of(&self, kind: &str) -> Arc<Dictionaries> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kinds.get(kind) {

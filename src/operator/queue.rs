@@ -59,7 +59,7 @@ pub(crate) struct Trace {
     pub(crate) listed: bool,
 }
 
-/// Whose state of an object a mark is, as far as the reconcile knows that has just ended.
+/// The origin of an object's state, as far as the reconcile knows that has just ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// It wrote it.

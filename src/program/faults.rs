@@ -179,7 +179,7 @@ impl Inner {
         let wanted: Vec<Passage> = self.gates.keys().map(|resource| self.passage(resource)).collect();
         for (gate, wanted) in self.gates.values().zip(wanted) {
             gate.send_if_modified(|passage| {
-                // Those that came through step by step stay through.
+                // Requests that came through step by step stay through.
                 let other = !matches!((&*passage, wanted), (Passage::Held(_), Passage::Held(_)));
                 let changed = other && *passage != wanted;
                 if changed {

@@ -464,7 +464,7 @@ impl Life {
                     self.notice(Level::Warn, warning.clone()).await;
                 }
                 let last = self.built.replace(built);
-                // One that was never started is no program to go back to.
+                // A program that was never started is not a version to go back to.
                 if !self.fresh {
                     self.started = last;
                 }

@@ -48,7 +48,7 @@ impl Vet {
         }
         let saved = files.iter().filter(|file| file.ends_with(".go"));
         self.folders.extend(saved.filter_map(|file| Some(Path::new(file).parent()?.to_owned())));
-        // One that is gone would have vet look at none of the others.
+        // A folder that is gone would have vet look at none of the others.
         self.folders.retain(|folder| has_go_files(&builder.root.join(folder)));
         let package = |folder: &PathBuf| {
             let inside = builder.root.join(folder);

@@ -317,7 +317,7 @@ impl Serving {
         let said = Arc::clone(&self.said.borrow());
         if let Some(folder) = said.webhooks.own.as_ref().and_then(|own| mount_folder(&own.folder).ok()) {
             for name in FILES {
-                // One that is missing was not mounted.
+                // A file that is missing was not mounted.
                 _ = folder.remove(name);
             }
         }

@@ -124,7 +124,7 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
         taken.files += 1;
     }
     for folder in note.folders.iter().rev() {
-        // One that holds something is somebody's.
+        // A folder with content belongs to somebody.
         let _ = std::fs::remove_dir(root.join(folder));
     }
     done(root)?;

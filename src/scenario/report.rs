@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The outcome of all scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// One for each scenario that ran, in the order of their names.
+    /// A suite for each scenario that ran, in the order of their names.
     pub suites: Vec<Suite>,
     /// How many scenarios there were.
     pub wanted: usize,

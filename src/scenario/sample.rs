@@ -188,7 +188,7 @@ impl SampleRun<'_> {
         for object in self.objects.clone() {
             let is_programs = self.is_programs(&object);
             match self.world.ask(OperatorTask::Check { object }, self.limit).await {
-                // One in another language, or one that was built without a trace.
+                // An operator in another language, or one that was built without a trace.
                 Err(why) if is_programs && format!("{why:#}").contains(CANNOT_BE_ASKED) => {
                     unasked = Some(format!("{CANNOT_BE_ASKED}: that takes a Go operator with a full trace"));
                 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct ChartOptions {
     /// True if what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
     pub unread: bool,
-    /// Whose behaviour: of finalizers, conditions, history and values.
+    /// The engine whose behaviour counts: finalizers, conditions, history and values.
     pub engine: Option<ChartEngine>,
     /// How long the end of a custom resource is waited for once its release is gone.
     pub wait_for_deletion: Option<Duration>,
@@ -27,11 +27,11 @@ pub struct ChartOptions {
     pub on_hook_error: Option<OnHookError>,
     /// Options of Helm's actions.
     pub install: ActionOptions,
-    /// Those of upgrades.
+    /// Options of upgrades.
     pub upgrade: ActionOptions,
-    /// Those of uninstalls.
+    /// Options of uninstalls.
     pub uninstall: ActionOptions,
-    /// Those of rollbacks.
+    /// Options of rollbacks.
     pub rollback: ActionOptions,
     /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub failure_rollbacks: Option<bool>,
@@ -53,7 +53,7 @@ pub struct ChartOptions {
     pub status: Option<bool>,
 }
 
-/// Whose behaviour a chart's kind has.
+/// The engine whose behaviour a chart's kind has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChartEngine {
     /// The Operator SDK's helm-operator.
@@ -146,7 +146,8 @@ impl Choice {
 }
 
 impl Annotations {
-    /// Those of operators that the Operator SDK has scaffolded for the helm-operator-plugins library.
+    /// The annotations of operators that the Operator SDK has scaffolded for the helm-operator-plugins
+    /// library.
     pub fn of_library() -> Annotations {
         let own = |action: &str, all: &[Choice]| all.iter().map(|choice| choice.named(action)).collect();
         let plain = [Choice::Description, Choice::DisableHooks];

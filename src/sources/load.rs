@@ -78,7 +78,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// One that knows nothing but the set that serves: what was loaded before got lost.
+    /// A loader that knows nothing but the set that serves: its memory got lost.
     pub fn after(before: Arc<Sources>) -> Loader {
         Loader { before: Some(before), ..Loader::default() }
     }

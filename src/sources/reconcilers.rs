@@ -30,7 +30,7 @@ struct LoadingReconciler {
     files: Texts,
     /// The one that served before the good one, until that has been tried.
     previous: Option<(Arc<dyn Program>, Texts)>,
-    /// One that waits for the user's word.
+    /// A version that waits for the user's answer.
     waiting: Option<(Arc<dyn Program>, Texts)>,
     /// The kind whose objects the newest one was refused on; its files are read again once the type of that
     /// kind is another.

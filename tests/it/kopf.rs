@@ -117,7 +117,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     };
     // An object that is there already when its watch begins has the start as its cause.
     create("early", json!({"copies": 0})).await;
-    // One that another run of the program has handled: this one lists it and leaves it alone.
+    // A note that another run of the program has handled: this one lists it and leaves it alone.
     let handled = json!({"apiVersion": "demo.dev/v1", "kind": "Note", "spec": {"copies": 0}, "metadata": {"name": "handled",
         "annotations": {"kopf.zalando.org/last-handled-configuration": "{\"spec\":{\"copies\":0}}\n"}}});
     notes.create(&PostParams::default(), &serde_json::from_value(handled).unwrap()).await.unwrap();

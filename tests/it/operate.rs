@@ -420,7 +420,7 @@ async fn several_namespaces_need_no_right_to_all_of_them() {
     }
     let mut operating = cluster.operate_in("left,right", &[]);
     let probes = operating.address("serving health probes");
-    // One of them is not granted yet: it is named, and asked for again without a restart.
+    // A namespace that is not granted yet is named, and asked for again without a restart.
     let line = operating.line("cannot watch Memcached");
     assert!(line.contains("forbidden") && line.contains("right") && !line.contains("key R"), "{line}");
     assert_eq!(get(&probes, "/readyz").0, 500);

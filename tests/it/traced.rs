@@ -590,7 +590,7 @@ async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
     ];
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
     program.write_all(lines.as_bytes()).await.unwrap();
-    // One that closes the socket goes on unheard.
+    // A program that closes the socket goes on unheard.
     drop(program);
     next("the pass", |event| matches!(event, Event::Reconciled(reconcile) if reconcile.object.name == "one"))
         .await;

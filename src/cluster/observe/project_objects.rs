@@ -44,7 +44,7 @@ struct Inner {
     epoch: u64,
     /// Uids of objects that belong to the project.
     ours: HashSet<Box<str>>,
-    /// Those among `ours` that are gone, the newest last.
+    /// The uids among `ours` that are gone, the newest last.
     gone: VecDeque<Box<str>>,
     /// Unrelated objects by the uid of an owner that belongs to nobody yet.
     waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,

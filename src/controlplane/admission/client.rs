@@ -47,7 +47,7 @@ struct ConnectionKey {
     local: bool,
 }
 
-/// Whom to believe: configured authorities, and whether the plane's own counts.
+/// The trusted authorities of a connection: the configured ones, and true if the plane's own counts.
 type TlsKey = (Option<Arc<[u8]>>, bool);
 
 type Sender = SendRequest<Full<Bytes>>;

@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         let (policies, hooks) = (self.admission.policies(), self.admission.hooks());
         let asks_hooks = asks_hooks(asked.resource);
         let mut rounds = Reinvocations::default();
-        // Those that want to be asked again, and those that have to be since another one has changed the
+        // Webhooks that want to be asked again, and those that have to be since another one has changed the
         // object.
         let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2 {

@@ -21,7 +21,7 @@ pub(super) struct Hook {
     pub(super) name: String,
     pub(super) client: ClientConfig,
     pub(super) meant: Constraints,
-    /// One that cannot be asked agrees.
+    /// True for `failurePolicy: Ignore`: a webhook that cannot be asked agrees.
     pub(super) ignore: bool,
     /// The match conditions, or the reason why they cannot be evaluated.
     pub(super) conditions: Result<Conditions, ExpressionError>,

@@ -40,7 +40,7 @@ pub(super) struct Endpoint {
     pub(super) url: String,
     /// Host and port to connect to.
     pub(super) dial: String,
-    /// Whom its certificate has to be for.
+    /// The name that its certificate has to be for.
     pub(super) server_name: String,
     /// The `Host` of requests.
     pub(super) host: String,

@@ -22,7 +22,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// One of the controllers of the controller manager.
+    /// A controller of the controller manager.
     pub(crate) const fn kube_controller_manager(user: &'static str) -> Self {
         Actor { user, field_manager: "kube-controller-manager" }
     }

@@ -33,8 +33,8 @@ pub trait View {
     /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
-    /// Those objects of a resource of which what is known without reading them is wanted; the others are not
-    /// read. `among` says which are asked about; a view may ask about more.
+    /// The objects of a resource that are wanted for their attributes; the others are not read. `among` says
+    /// which are asked about; a view may ask about more.
     fn select(
         &self,
         resource: &str,

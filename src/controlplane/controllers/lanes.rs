@@ -25,7 +25,7 @@ struct Lane {
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
-    /// Whose turn it is.
+    /// The lane that is next.
     turn: usize,
     /// By when they are due. Each Event has one for an hour: there are many of them.
     timers: BTreeMap<Duration, Vec<Arc<Job>>>,

@@ -79,7 +79,7 @@ impl Readable for Stored {
 /// Everything there is, as if it had just come.
 fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
-        // One at a time: their trees together take many times what is stored.
+        // The objects are read one at a time: their trees together take many times the size of the store.
         for object in registry.stored(&info.resource, None) {
             let after = Some(Observed::new(object));
             let change = Change { resource: info.resource.clone(), before: None, after };

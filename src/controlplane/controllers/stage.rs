@@ -36,7 +36,7 @@ struct Expression {
 pub enum StageError {
     /// They are not YAML.
     Yaml(yaml::Error),
-    /// One of them is wrong.
+    /// A stage is wrong.
     Stage {
         /// The document of the stream, from 1.
         number: usize,

@@ -146,7 +146,7 @@ fn new_ports(service: &mut Value, taken: &mut Allocated) -> Result<(), Status> {
             }
             continue;
         }
-        // One of the ports with this number may ask for it, and need not be the first.
+        // A port with this number may ask for it, and need not be the first.
         let wanted = asked.iter().find_map(|(port, node)| node.filter(|_| *port == number));
         let node = match wanted {
             Some(node) => taken.take(node).map(|()| node).map_err(|why| refused(service, i, node, why))?,

@@ -64,7 +64,7 @@ pub struct Asked {
     pub mark: Option<String>,
     /// The client's `User-Agent`.
     pub user_agent: String,
-    /// Whose name it counts for.
+    /// The user that it counts for.
     pub user: String,
 }
 

@@ -122,7 +122,7 @@ impl History {
             && let Some(old) = self.log.pop_front()
         {
             self.floor = old.revision;
-            // One whose text is not counted yet makes the sum too small until then.
+            // A change whose text is not counted yet makes the sum too small until then.
             self.bytes.fetch_sub(old.object.size() as i64, Ordering::Relaxed);
             forgotten.push(old);
         }

@@ -52,7 +52,7 @@ pub(super) fn find_all(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     (0..bytes.len()).filter(mark).filter_map(move |at| {
         let rest = &bytes[at..];
         let claimed = (number(rest, 16)? as usize).saturating_add(number(rest, 20)? as usize);
-        // One that claims more than there is costs nothing.
+        // A record that claims more than there is costs nothing.
         let cost = if claimed > rest.len() { 0 } else { claimed };
         left = left.checked_sub(cost)?;
         read(rest)

@@ -211,7 +211,7 @@ impl<'a> Reading<'a> {
             self.look_in(&bytes()?);
             self.into.refused().iter().for_each(|key| self.makes_no_sense(key));
         }
-        // One whose key was broken may have come back under its own.
+        // An object whose key was broken may have come back under its own.
         let broken = std::mem::take(&mut self.broken);
         let (keys, lost) = (&self.keys, &mut self.lost);
         lost.extend(broken.iter().filter(|key| !keys.contains(*key)).map(|key| shown_key(key)));

@@ -158,7 +158,7 @@ impl Paths {
         Paths { path: name.clone(), loaded: name, dependency: false, processed: true }
     }
 
-    /// Those of a subchart.
+    /// The paths of a subchart.
     pub(crate) fn below(&self, chart: &Chart, subchart: &Chart, compat: Compat) -> Paths {
         let name = subchart.name();
         let lists = self.processed && chart.metadata.lists_dependencies;

@@ -49,7 +49,7 @@ pub struct RenderInput<'a> {
     pub release: ReleaseInfo,
     /// The cluster's versions and kinds.
     pub capabilities: &'a Capabilities,
-    /// Whose behaviour.
+    /// The Helm whose behaviour the render has.
     pub compat: Compat,
     /// Clock, randomness, lookup.
     pub env: &'a (dyn Environment + Sync),

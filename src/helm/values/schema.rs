@@ -137,7 +137,7 @@ pub type Fetch = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 /// How schemas are read.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Whose behaviour.
+    /// The Helm whose behaviour it has.
     pub compat: Compat,
     /// Fetches what a schema refers to by `https:` or `http:`; without it such a schema cannot be used.
     pub fetch: Option<Arc<Fetch>>,

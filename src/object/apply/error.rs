@@ -302,7 +302,7 @@ impl fmt::Display for ManagedFieldsError {
 }
 
 impl fmt::Display for Mismatches {
-    /// One as it is, several as a list.
+    /// Prints one mismatch as it is, several as a list.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
             [one] => one.fmt(f),

@@ -88,7 +88,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// One for expressions that can name `params`, or cannot.
+    /// A compiler for expressions that can name `params`, or cannot.
     pub fn new(params: bool) -> Self {
         Compiler { params, ..Compiler::default() }
     }

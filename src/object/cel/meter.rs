@@ -34,7 +34,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// One for an expression, where `steps` are left of all.
+    /// A meter for an expression, where `steps` are left of all.
     pub(super) fn new(steps: u64) -> Self {
         Meter { cost: 0, limit: EACH, steps: steps.min(STEPS) }
     }

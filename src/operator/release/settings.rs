@@ -18,7 +18,7 @@ pub struct Settings {
     pub reconcile_period: Duration,
     /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
     pub max_concurrent: usize,
-    /// Whose rendering the charts get.
+    /// The Helm whose rendering the charts get.
     pub helm_compat: HelmCompat,
     /// The effect of a saved chart on the revision that is deployed.
     pub on_save: OnSave,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub unfit: Option<mpsc::Sender<UnfitWrite>>,
 }
 
-/// Whose rendering the charts get.
+/// The Helm whose rendering the charts get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HelmCompat {
     /// Helm 3.19, which helm-operator 1.42 links.

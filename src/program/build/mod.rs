@@ -227,7 +227,7 @@ impl Builder {
     fn offer_last(&self, next: &Path) {
         let last = self.binary(BUILT);
         if std::fs::symlink_metadata(&last).is_ok_and(|about| about.is_file()) {
-            // One may be there already; and a link is made or the program is linked anew.
+            // A link may be there already; and a link is made or the program is linked anew.
             let _ = std::fs::hard_link(&last, next);
         }
     }

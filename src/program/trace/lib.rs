@@ -307,7 +307,7 @@ impl Attribution {
         Some(Event::Reconciled(reconcile))
     }
 
-    /// One whose logger is made by the program itself does not say which kind it is for.
+    /// A controller whose logger is made by the program itself does not say which kind it is for.
     fn learn_kind_of_controller(&mut self, controller: &str, gvk: &Gvk) {
         if let Some(known) = self.controllers.get_mut(controller).filter(|known| known.kind.is_empty()) {
             (known.group, known.kind) = (gvk.group.clone(), gvk.kind.clone());

@@ -45,7 +45,7 @@ pub(super) struct Wire {
     started: Option<Timestamp>,
     /// Reconciles that were guessed so far.
     count: u64,
-    /// Those that are under way, by the object they are for.
+    /// The reconciles that are under way, by the object they are for.
     open: HashMap<ObjectKey, Guess>,
     /// Changes of an object, and of objects that belong to it, since its reconcile before.
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
@@ -341,7 +341,8 @@ impl Attribution {
             None => about,
         };
         let root = self.root_of(&about)?;
-        // One that is made for another one is a part of that one's reconcile, as long as it is under way.
+        // An object that is made for another one is a part of that one's reconcile, as long as it is under
+        // way.
         let above = self.owner_of(&about).and_then(|owner| self.root_of(&owner));
         Some(above.filter(|above| self.wire.open.contains_key(&above.key())).unwrap_or(root))
     }

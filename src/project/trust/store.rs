@@ -63,12 +63,12 @@ impl Store {
         Store { folder: user_config::state_folder() }
     }
 
-    /// One in this folder.
+    /// A store in this folder.
     pub fn at(folder: &Path) -> Store {
         Store { folder: Some(folder.to_owned()) }
     }
 
-    /// One that knows nothing and remembers nothing.
+    /// A store that knows nothing and remembers nothing.
     pub fn none() -> Store {
         Store { folder: None }
     }

@@ -41,7 +41,7 @@ enum ExpectKind {
     Expect,
 }
 
-/// Whose reconciles; empty means all of the test.
+/// The objects whose reconciles count; empty means all of the test.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Of {

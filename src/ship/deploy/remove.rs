@@ -34,9 +34,9 @@ const CERTIFICATE: &str = "cert-manager.io/certificate-name";
 struct Dependents {
     kind: String,
     resource: ApiResource,
-    /// Those that are among the objects to delete.
+    /// The objects that are among those to delete.
     named: Vec<Value>,
-    /// Those that nobody has named.
+    /// The objects that nobody has named.
     others: Vec<Value>,
 }
 
@@ -601,7 +601,7 @@ mod tests {
         let none: [String; 0] = [];
         assert_eq!(unrelated(&server(0), &objects, &own, &[]).await.unwrap(), none);
         assert_eq!(unrelated(&server(1), &objects, &own, &[]).await.unwrap(), none);
-        // One whose owner does not come is told.
+        // An object whose owner does not come is reported.
         assert_eq!(unrelated(&server(usize::MAX), &objects, &own, &[]).await.unwrap(), ["Pod system/p"]);
     }
 }

@@ -129,7 +129,7 @@ fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) 
     meta::put(config, &["WorkingDir"], format!("/{HOME}"));
     meta::put(config, &["Entrypoint"], json!([format!("/{BINARY}"), "operate"]));
     if let Some(config) = config.as_object_mut() {
-        // Those of the base belong to its own program.
+        // These settings of the base belong to its own program.
         for stale in ["Cmd", "Healthcheck", "ArgsEscaped", "Image"] {
             config.remove(stale);
         }

@@ -164,12 +164,12 @@ impl<'a> Loader<'a> {
         Loader { store, files, modules, loaded, read, notes }
     }
 
-    /// One of the project's own folders; `None` where it holds no package that could say something of types.
+    /// A folder of the project itself; `None` where it has no package that could say something of types.
     pub(crate) fn root(&mut self, dir: &str) -> Option<Arc<Package>> {
         self.root_with(dir, &["+kubebuilder:", "+groupName", "apimachinery/pkg/apis/meta/v1"])
     }
 
-    /// One of the project's own folders, where a file of it has one of some words.
+    /// A folder of the project itself, where a file of it has one of some words.
     pub(crate) fn root_with(&mut self, dir: &str, words: &[&str]) -> Option<Arc<Package>> {
         let path: Arc<str> = self.modules.path_of(dir).into();
         let texts = self.texts(dir, |_| true);

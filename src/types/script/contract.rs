@@ -226,7 +226,7 @@ impl ChartFunction {
 /// A call of a script beside a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChartCall {
-    /// One of its functions.
+    /// A function of the script.
     Function(ChartFunction),
     /// The function `map` of one of its `watches`, counted from 0.
     Map(usize),

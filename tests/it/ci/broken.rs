@@ -246,7 +246,7 @@ fn every_broken_chart_is_red() {
             fs::write(&path, text).unwrap();
             let output = ci(&root, &[sample, "--timeout", "3s"]);
             fs::write(&path, good).unwrap();
-            // One that does not even load is told so, and that is no green either.
+            // A chart that does not even load is reported so, and that is no green either.
             if !matches!(output.status.code(), Some(1 | 3)) {
                 green.lock().unwrap().push(format!("{file}: {name}:\n{}", told(&output)));
             }

@@ -108,7 +108,7 @@ async fn who_does_not_answer_is_explained_and_nothing_is_left_for_it() {
         matches!(&outcome, RequestOutcome::Failed { message, .. } if message.contains("did you mean opdev")),
         "{outcome:?}"
     );
-    // One that takes its time can be given up.
+    // A cluster that takes its time can be given up.
     two.restart().await;
     let (_go, held) = watch::channel(false);
     two.fault(move |_, _| Some(Answer::Hold(held.clone())));

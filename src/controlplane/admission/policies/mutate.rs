@@ -22,9 +22,9 @@ type Invocation = (String, String, String);
 pub(in super::super) struct Reinvocations {
     /// It is the second round.
     again: bool,
-    /// Those that were asked and want to be asked again.
+    /// Policies that were asked and want to be asked again.
     eager: BTreeSet<Invocation>,
-    /// Those that have to be, since the object was changed after them.
+    /// Policies that have to be asked again, since the object was changed after them.
     due: BTreeSet<Invocation>,
     /// The object as the policies left it.
     last: Option<Value>,
@@ -104,7 +104,7 @@ impl Policies {
         }
     }
 
-    /// Those that the request concerns, each with its binding and its parameters.
+    /// The policies that the request concerns, each with its binding and its parameters.
     fn wanted(
         &self,
         cluster: &dyn Cluster,

@@ -52,7 +52,7 @@ const BASELINE: [Check; 12] = [
     windows_host_process,
 ];
 
-/// Those of `baseline` that stay where the level is `restricted`, each with the version from which on a
+/// The checks of `baseline` that stay where the level is `restricted`, each with the version from which on a
 /// stricter one of that level stands in for it.
 const REPLACED: [(usize, u32); 4] = [(1, 22), (3, 0), (7, 35), (9, 19)];
 

@@ -164,7 +164,7 @@ fn has(compat: Compat, name: &str) -> bool {
     (compat.is_four() || !SINCE_4.contains(&name)) && (compat == Compat::V4 || !SINCE_4_2.contains(&name))
 }
 
-/// Whose functions there are.
+/// The set of functions.
 #[derive(Clone, Copy)]
 pub(super) struct Language {
     pub(super) compat: Compat,

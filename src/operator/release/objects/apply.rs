@@ -49,7 +49,8 @@ pub enum Force {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     pub force: Force,
-    /// Whose result a write has: with Helm 3, what server-side apply refuses is written plainly.
+    /// The Helm whose result a write has: with Helm 3, a write that server-side apply refuses is made
+    /// plainly.
     pub compat: HelmCompat,
 }
 

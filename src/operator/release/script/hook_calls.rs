@@ -207,7 +207,7 @@ impl Engine {
             }
         }
         let (kind, reason, message) = note;
-        // Those of the reconcile before, and what this reconcile has come to know.
+        // The secrets of the reconcile before, and those that this reconcile has come to know.
         let message = mask::text(&message, &self.memory.secrets);
         let fresh = self.script.as_ref().map(|script| script.secrets_so_far()).unwrap_or_default();
         let message = mask::text(&message, &mask::known(fresh));

@@ -283,7 +283,7 @@ fn a_line_says_why_a_reconcile_began_where_nothing_else_does() {
     };
     say(&mut world, 51_000, "reconciler requested retry");
     world.call(51_010, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 13));
-    // One that is too old is about another reconcile.
+    // A line that is too old is about another reconcile.
     say(&mut world, 52_000, "error policy requested retry");
     world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
     let reconciles = world.reconciles();

@@ -173,7 +173,7 @@ fn used(folder: &Path) -> Result<Rights> {
     for line in text.lines().filter(is_wanted) {
         // A line that is cut by a crash says nothing.
         match serde_json::from_str(line) {
-            // One that is told again counts once.
+            // A reconcile that is recorded again counts once.
             Ok(Event::Reconciled(reconcile)) => {
                 reconciles.insert(reconcile.id, reconcile);
             }

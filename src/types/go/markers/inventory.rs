@@ -30,9 +30,9 @@ impl Target {
 pub(crate) enum Arguments {
     /// None at all.
     None,
-    /// One without a name.
+    /// An argument without a name.
     One(Kind),
-    /// One without a name that may be left out.
+    /// An argument without a name that may be left out.
     MaybeOne(Kind),
     /// JSON text.
     Json,
