@@ -134,7 +134,7 @@ pub struct Connection {
     pub namespace: String,
     /// A kubeconfig for other tools.
     pub kubeconfig: Option<PathBuf>,
-    /// Holds while nothing may be written.
+    /// Set while nothing may be written.
     pub read_only: ReadOnly,
     /// The link that all calls to a cluster go through; `None` for the embedded control plane.
     link: Option<Link>,

@@ -112,7 +112,7 @@ mod tests {
         parts.join("/")
     }
 
-    /// The definitions that a field may hold.
+    /// The definitions that a field may refer to.
     fn references(field: &Value) -> impl Iterator<Item = &str> {
         let places = [&field["$ref"], &field["items"]["$ref"], &field["additionalProperties"]["$ref"]];
         places.into_iter().filter_map(|place| place.as_str()?.rsplit('/').next())

@@ -3,9 +3,9 @@
 //! the others.
 //!
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per
-//! object. It carries sets of causes, not just keys: what asks for a reconcile while another one waits or
-//! runs is kept for it. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds
-//! back what is paused, or waits for a decision; `timers` says when an object is ready again by itself.
+//! object. It carries sets of causes, not just keys: a cause that comes while a reconcile waits or runs is
+//! kept for the next one. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` stops
+//! objects that are paused or wait for a decision; `timers` says when an object is ready again by itself.
 
 mod gate;
 mod timers;
@@ -326,7 +326,7 @@ impl Queue {
         self.ready.get(kind).map_or(0, |ready| ready.iter().filter(|key| !self.gate.holds(key)).count())
     }
 
-    /// How full it is. Asked after each change of any object, so it looks at none where nothing is held.
+    /// How full it is. Asked after each change of any object, so it looks at none where nothing is paused.
     pub(crate) fn counts(&self) -> QueueChanged {
         let ready = self.ready.values();
         let waiting = if self.gate.is_open() {

@@ -393,7 +393,8 @@ fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer
     Ok(Answer { status: head.status.as_u16(), headers: head.headers, body, from })
 }
 
-/// Reads a body to its end. One that drips would hold a command up for as long as it likes.
+/// Reads a body to its end, within a time: a body that drips would keep a command waiting for as long as it
+/// likes.
 fn read_body(mut body: impl Read, patience: Duration) -> std::io::Result<Vec<u8>> {
     let (began, mut bytes, mut part) = (Instant::now(), Vec::new(), vec![0; 64 << 10]);
     loop {

@@ -24,7 +24,7 @@ pub(crate) struct Grant<'a> {
 pub(crate) struct Escalation {
     user: String,
     groups: Vec<String>,
-    /// The rules that are not held, as the real server prints them.
+    /// The rules that the user does not have, as the real server prints them.
     missing: BTreeSet<String>,
     /// Roles that the user is bound to and that are not there.
     unresolved: Vec<String>,

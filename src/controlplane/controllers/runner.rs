@@ -1,7 +1,7 @@
 //! Runs the controllers on a registry: its changes in, their writes out, a clock for the timers, a graceful
 //! stop. Never decides anything; `engine` does the work and the controllers do the thinking. While there are
 //! webhooks a job may have to wait for one: then jobs run on threads that may block, several of each
-//! controller at once, so that a webhook that does not answer holds up only those that have to ask it.
+//! controller at once, so that a webhook that does not answer delays only those that have to ask it.
 
 use super::engine::{Engine, Plane};
 use super::lanes::Job;

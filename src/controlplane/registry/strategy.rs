@@ -117,7 +117,7 @@ pub(crate) struct Strategy {
     pub(crate) after_failed_write: fn(&Registry, &Key),
 
     // Deleting.
-    /// Refuses a delete whose preconditions do not hold; `None` does it in the common words.
+    /// Refuses a delete whose preconditions are not met; `None` does it in the common words.
     pub(crate) check_preconditions: Option<CheckPreconditions>,
     /// Refuses to delete an object; `None` never does, and does not read the object.
     pub(crate) admit_delete: Option<AdmitDelete>,

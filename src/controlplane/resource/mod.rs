@@ -1,6 +1,6 @@
-//! One served resource at one version: what discovery says about it and how it is stored; and what holds for
-//! objects of every resource: `metadata`, `names`, `quantity`. Plain data with a lazily decoded schema; never
-//! touches the store.
+//! One served resource at one version: its entry in discovery and how it is stored; and the rules of all
+//! objects: `metadata`, `names`, `quantity`. Plain data with a lazily decoded schema; never touches the
+//! store.
 
 pub(crate) mod metadata;
 pub(crate) mod names;

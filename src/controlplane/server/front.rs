@@ -1,6 +1,6 @@
-//! The front door: every request, from a socket or from this process, comes through `Front::answer`.
-//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic
-//! becomes a 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
+//! The front door: every request, from a socket or from this process, comes through `Front::answer`. Does
+//! what all of them need (impersonation, authorization, size and time limits, audit id, a panic becomes a
+//! 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
 use super::metrics::{Answered, Metrics};
 use super::observer::Clients;

@@ -1,6 +1,6 @@
 //! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks
-//! for, and lets events of a watch through one by one where they are held. Never changes what is asked or
-//! answered otherwise.
+//! for, and lets events of a watch through one by one where its gate is closed. Never changes what is asked
+//! or answered otherwise.
 
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,

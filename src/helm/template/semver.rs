@@ -208,7 +208,7 @@ fn compare_pre(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The wanted versions: alternatives, each a list that must all hold.
+/// The wanted versions: alternatives, each a list whose parts must all match.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     alternatives: Vec<Vec<Term>>,

@@ -6,7 +6,7 @@ use super::authorizer::Authorizer;
 use super::error::{ConditionsError, EvaluationError, ExpressionError};
 use serde_json::Value;
 
-/// Conditions that have to hold together.
+/// Conditions that must all be true.
 #[derive(Debug, Default)]
 pub struct Conditions {
     list: Vec<Expression>,

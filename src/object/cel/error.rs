@@ -126,7 +126,7 @@ impl Error for EvaluationError {
     }
 }
 
-/// Why it cannot be said whether conditions hold.
+/// The reason why conditions cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConditionsError {

@@ -142,13 +142,13 @@ pub struct Checks {
     pub max_properties: Option<i64>,
     /// Fewest fields.
     pub min_properties: Option<i64>,
-    /// All of them hold.
+    /// A value matches all of them.
     pub all_of: Vec<SchemaRef>,
-    /// At least one of them holds.
+    /// A value matches at least one of them.
     pub any_of: Vec<SchemaRef>,
-    /// Exactly one of them holds.
+    /// A value matches exactly one of them.
     pub one_of: Vec<SchemaRef>,
-    /// It does not hold.
+    /// A value does not match it.
     pub not: Option<SchemaRef>,
 }
 

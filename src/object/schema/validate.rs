@@ -22,8 +22,8 @@ pub fn validate_at(path: &str, value: &Value, schema: &SchemaRef) -> Vec<FieldEr
     errors
 }
 
-/// Everything that is wrong with `value`, which is to replace `old`. What was there before and has not
-/// changed is not held against it, where the two can be told to be the same field.
+/// The errors of `value`, which is to replace `old`. A field that has not changed is no error, where it can
+/// be found in both.
 pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<FieldError> {
     let mut path = String::new();
     let mut errors = check(&mut path, value, Some(old), schema).errors;

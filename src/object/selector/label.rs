@@ -38,7 +38,7 @@ pub struct Requirement {
     pub values: Vec<String>,
 }
 
-/// Requirements that must all hold.
+/// Requirements that must all be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     /// The requirements, by key.
@@ -97,7 +97,7 @@ impl LabelSelector {
         })
     }
 
-    /// Returns true if all requirements hold.
+    /// Returns true if all requirements are met.
     pub fn matches<L: Labels + ?Sized>(&self, labels: &L) -> bool {
         !self.nothing && self.requirements.iter().all(|r| r.matches(labels.label(&r.key)))
     }

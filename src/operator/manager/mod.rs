@@ -79,7 +79,7 @@ pub enum ManagerRequest {
         /// The object.
         object: ObjectRef,
     },
-    /// Hold an object or a kind: causes collect, no reconcile begins.
+    /// Pause an object or a kind: causes collect, no reconcile begins.
     Pause {
         /// The part to pause.
         scope: PauseScope,

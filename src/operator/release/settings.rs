@@ -28,7 +28,7 @@ pub struct Settings {
     pub max_history: usize,
     /// Hides override values in Kubernetes events.
     pub suppress_override_values: bool,
-    /// Nothing is written while it holds.
+    /// Nothing is written while it is set.
     pub read_only: ReadOnly,
     /// Objects whose reconciles go round in a loop are paused.
     pub pause_loops: bool,

@@ -211,7 +211,7 @@ impl KuttlRun<'_> {
         self.expected(&step.expects, &before, deadline).await
     }
 
-    /// Looks at each change until all asserts hold, or the time is over.
+    /// Looks at each change until all asserts are met, or the time is over.
     async fn checked(&self, step: &Step, deadline: Instant) -> Vec<String> {
         let named = step.expressions.iter().flat_map(|one| &one.objects).map(|named| &named.wanted);
         let all: Vec<&Manifest> = step.asserts.iter().chain(&step.errors).chain(named).collect();

@@ -153,8 +153,8 @@ const WAITING: usize = 4_096;
 /// How long the last lines may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// Writes log lines to standard error, as zap does, from a thread of its own: a reader who pauses holds
-/// nobody up. Clones write to the same place.
+/// Writes log lines to standard error, as zap does, from a thread of its own: a reader who pauses delays
+/// nobody. Clones write to the same place.
 #[derive(Clone)]
 pub struct LogWriter {
     style: LogStyle,

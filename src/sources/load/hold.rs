@@ -1,5 +1,5 @@
-//! Charts that wait for the user's word: the older one stays in the set, load after load, until it is
-//! answered or the edit is undone. Pure.
+//! Charts that need the user's answer: the older one stays in the set, load after load, until the answer
+//! comes or the edit is undone. Pure.
 
 use crate::Watch;
 use crate::files::hash;

@@ -1,5 +1,5 @@
 //! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the
-//! user's word. Until then the older one stays in the set. Pure; `hold` remembers held charts,
+//! user's answer. Until then the older one stays in the set. Pure; `hold` remembers held charts,
 //! `sources/reconcilers.rs` held programs.
 
 use super::{Loaded, Loader, same_script};

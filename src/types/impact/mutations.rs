@@ -1,4 +1,4 @@
-//! Random schemas and random changes of them, against what has to hold of every change.
+//! Random schemas and random changes of them, with the properties that every change must have.
 
 use super::tests::crd;
 use super::*;

@@ -1,5 +1,5 @@
 //! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods
-//! are held to, and what happens to those that are not. Nothing is audited here. The rules are in `checks`.
+//! must meet, and what happens to those that do not. Nothing is audited here. The rules are in `checks`.
 
 mod checks;
 #[cfg(test)]

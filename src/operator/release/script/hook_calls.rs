@@ -1,4 +1,4 @@
-//! Calls of a script beside a chart around its release: `before`, which may hold it back, `after`, and the
+//! Calls of a script beside a chart around its release: `before`, which may make it wait, `after`, and the
 //! events that it wants recorded. Patches are applied as those of programs are, but stay when they are no
 //! longer asked for.
 
@@ -53,7 +53,7 @@ pub fn told(stored: &Stored) -> Value {
 }
 
 impl Engine {
-    /// Asks `before`. False where it holds the release back.
+    /// Asks `before`. Returns false where the release has to wait.
     pub(crate) async fn ask_before(
         &mut self,
         doing: Doing,
