@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tokio_util::task::AbortOnDropHandle;
 
-const HINT: &str = "the program runs all the same; operator.vet: false in opdev.yaml ends these checks";
+const HINT: &str = "the program keeps running; operator.vet: false in opdev.yaml ends these checks";
 
 /// A finding: a file and its message. Not the line, which changes with each save above it.
 type Finding = (String, String);

@@ -371,7 +371,9 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<ReadFinding> {
     };
     Some(ReadFinding {
         kind: FindingKind::Conflict,
-        message: format!("{object} was written from {rv}, but {who} had written in between"),
+        message: format!(
+            "the write of {object} was based on resourceVersion {rv}, but {who} had written in between"
+        ),
         hint: "patch only the own fields, or read again and retry on a conflict".to_owned(),
         object,
         reconcile,

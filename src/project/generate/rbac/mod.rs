@@ -104,8 +104,7 @@ pub fn addition(root: &Path) -> Result<Addition> {
     };
     let file = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut notes = vec![
-        "`opdev rbac` writes the roles of the markers; a running operator has its rights all the same"
-            .to_owned(),
+        "`opdev rbac` writes the roles of the markers; a running operator has its rights anyway".to_owned(),
     ];
     if !left_out.is_empty() {
         notes.push(format!("not in this file:\n{}", left_out.join("\n")));
