@@ -257,7 +257,7 @@ impl Loader {
         let before = self.before(&entry.gvk);
         let (overrides, broken) = match expanded(entry, files, &self.charts.limit) {
             Ok(overrides) => (Some(overrides), None),
-            // The last working version keeps serving. A chart without its overrides is another one, so there
+            // The last working version stays in use. A chart without its overrides is another one, so there
             // is no other choice.
             Err(problem) => (
                 before.and_then(|before| before.chart()).map(|chart| chart.overrides.clone()),
