@@ -148,7 +148,7 @@ impl Cluster {
 
     /// The objects that an assert may be about.
     async fn candidates(&self, object: &Value) -> Result<Vec<Value>> {
-        let gvk = Gvk::of(object).context("an object has apiVersion and kind")?;
+        let gvk = Gvk::of(object).context("apiVersion or kind is missing")?;
         let kind = self.kind(&gvk).await?;
         let api = self.api(&kind, object.pointer("/metadata/namespace").and_then(Value::as_str));
         let found = match object.pointer("/metadata/name").and_then(Value::as_str) {
