@@ -200,7 +200,7 @@ impl Attribution {
             Record::Dropped { records } => vec![notice(
                 traced.at,
                 &format!(
-                    "the operator told more than there was room for: {records} records of its trace are lost"
+                    "the trace of the operator came faster than opdev reads it: {records} of its records are lost"
                 ),
                 "reconciles of this moment may lack causes, reads or their end",
             )],

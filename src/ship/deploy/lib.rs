@@ -218,7 +218,7 @@ impl Session {
         let why = first.problem.as_deref().unwrap_or_default();
         let why = why.strip_prefix(HELD).unwrap_or(why);
         let hint = if only_held {
-            "correct the type, or add --accept-impact if the objects may be hurt"
+            "correct the type, or add --accept-impact if the objects may break or lose data"
         } else {
             "correct the type"
         };

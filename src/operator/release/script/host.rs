@@ -75,7 +75,7 @@ impl From<ReadError> for HostError {
     }
 }
 
-/// A trial run does nothing that can have an effect.
+/// A dry run does nothing that can have an effect.
 #[derive(Clone, Debug)]
 pub struct NotInTrial {
     /// The call that was to be made, such as `exec helm`.
@@ -84,7 +84,7 @@ pub struct NotInTrial {
 
 impl fmt::Display for NotInTrial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not done in a trial run", self.what)
+        write!(f, "{} is not done in a dry run", self.what)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&state_path(root))?;
     let roles = roles(made)?;
     let (missing, unused) = (rights.missing(&roles), rights.unused(&roles));
-    let mut text = format!("In {} passes of the newest run:\n", rights.reconciles);
+    let mut text = format!("In {} of the newest run:\n", counted(rights.reconciles));
     if missing.is_empty() {
         text.push_str("\nEvery right that was used is allowed by the markers.\n");
     } else {
@@ -67,6 +67,10 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
     Ok(roles)
 }
 
+fn counted(reconciles: u64) -> String {
+    if reconciles == 1 { "1 reconcile".to_owned() } else { format!("{reconciles} reconciles") }
+}
+
 /// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their
 /// controller.
 ///
@@ -78,7 +82,7 @@ pub fn addition(root: &Path) -> Result<Addition> {
     let rights = used(&state_path(root))?;
     let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
     if missing.is_empty() {
-        bail!("every right that was used in {} passes is allowed by the markers", rights.reconciles);
+        bail!("every right that was used in {} is allowed by the markers", counted(rights.reconciles));
     }
     let files = go_files(root);
     let mut left_out = Vec::new();
@@ -230,7 +234,7 @@ mod tests {
         assert!(begun.after.contains("resources=pods,verbs=get;list;watch;create\n"), "{}", begun.after);
         std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
         let error = addition(root).err().unwrap().to_string();
-        assert!(error.contains("every right that was used in 1 passes is allowed"), "{error}");
+        assert!(error.contains("every right that was used in 1 reconcile is allowed"), "{error}");
         // Where a marker cannot be read nobody knows what is missing.
         let broken = made.after.replacen("groups=core,resources=pods", "groups=core,resource=pods", 1);
         std::fs::write(root.join("controllers/podset.go"), broken).unwrap();
