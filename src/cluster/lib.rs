@@ -445,7 +445,7 @@ pub const RENEWED: &str = "the objects in the data folder were not kept by you o
 const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
                         cluster reaches webhooks by itself; add --embedded to try them here";
 
-/// How long the first answer may take.
+/// The time limit of the first answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The answer whether the cluster is clearly local, and the words for it.

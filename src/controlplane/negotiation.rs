@@ -17,7 +17,7 @@ pub(crate) enum Form {
     MetadataList(&'static str),
 }
 
-/// How the answer is written.
+/// The encoding of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// One line of JSON.

@@ -64,7 +64,7 @@ pub enum PatchError {
     NotAList,
     /// The patch has more operations than [`MAX_OPERATIONS`].
     TooManyOperations {
-        /// How many it has.
+        /// The number that it has.
         count: usize,
     },
     /// The copies of the patch add more bytes than [`MAX_COPIED`].

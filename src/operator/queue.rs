@@ -34,7 +34,7 @@ pub(crate) fn kind_of(key: &ObjectKey) -> Kind {
     (key.group.clone(), key.kind.clone())
 }
 
-/// How urgent a cause is.
+/// The urgency of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
     /// Kept for the next reconcile, whatever leads to it: the echo of an own write.
@@ -75,13 +75,13 @@ pub(crate) enum Origin {
 pub(crate) struct Taken {
     pub(crate) key: ObjectKey,
     pub(crate) causes: Vec<Cause>,
-    /// How long it had been ready.
+    /// The time it had been ready.
     pub(crate) queued: Duration,
     /// How many reconciles in a row have failed before this one.
     pub(crate) failures: u32,
 }
 
-/// How a reconcile ended.
+/// The end of a reconcile.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// Well; runs again after a while, where it says so.
@@ -90,7 +90,7 @@ pub(crate) enum Ended {
     Failed { error: String, retry: Option<Retry> },
 }
 
-/// How soon a failed reconcile is tried again. Each further failure doubles the pause.
+/// The pause before a failed reconcile is tried again. Each further failure doubles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     /// As controller-runtime does.

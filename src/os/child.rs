@@ -48,7 +48,7 @@ pub struct ProcessGroup {
     _held: Option<ChildStdin>,
 }
 
-/// How a process is started.
+/// The start of a process.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// The program and its arguments; never empty.
@@ -59,7 +59,7 @@ pub struct Launch<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Variables of opdev itself that it must not see.
     pub without: &'a [&'a str],
-    /// How what is left of it ends.
+    /// The end of its group.
     pub ends: GroupEnd,
 }
 
@@ -173,7 +173,7 @@ impl ProcessGroup {
 /// The output of a command, and its end.
 #[derive(Debug)]
 pub struct Printed {
-    /// How it ended; `None` where it took too long and was killed.
+    /// The exit status; `None` where it took too long and was killed.
     pub status: Option<ExitStatus>,
     /// Standard output, and after it standard error.
     pub text: Vec<u8>,
@@ -199,7 +199,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 /// The output of a command so far, and its end.
 pub struct Said {
-    /// How it ended; `None` where it took too long and was killed.
+    /// The exit status; `None` where it took too long and was killed.
     pub status: Option<std::io::Result<ExitStatus>>,
     /// The first bytes of standard output.
     pub stdout: Vec<u8>,

@@ -33,9 +33,9 @@ struct Inner {
 #[derive(Debug)]
 struct Live {
     rule: FaultRule,
-    /// How many calls matched.
+    /// The number of calls that matched.
     met: u32,
-    /// How many it may still hit.
+    /// The number of calls that it may still hit.
     left: Option<u32>,
 }
 

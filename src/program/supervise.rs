@@ -78,7 +78,7 @@ pub struct Start {
     /// The saved files that led to it, relative to the project's root; empty for the first one and after a
     /// crash.
     pub files: Vec<String>,
-    /// How much was added to the build.
+    /// The trace files that were added to the build.
     pub rung: Option<Rung>,
 }
 
@@ -203,7 +203,7 @@ struct Life {
     /// Saved since the program that runs was built.
     files: Vec<String>,
     saved_at: Option<Instant>,
-    /// How much was added to the program that was started last.
+    /// The trace files that were added to the program that was started last.
     rung: Option<Rung>,
     /// True if it tells of its reconciles itself.
     tells: bool,

@@ -59,7 +59,7 @@ pub struct Tracing {
     task: JoinHandle<()>,
 }
 
-/// How the calls of a program come by.
+/// The way the calls of a program come by.
 #[derive(Debug)]
 enum Way {
     /// Into the embedded control plane, with this token.

@@ -38,7 +38,7 @@ pub struct Settings {
     pub apply_on_start: Vec<String>,
     /// The outcome for custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
-    /// How files are watched, and what a saved chart does.
+    /// The watching of files, and the effect of a saved chart.
     pub reload: Reload,
     /// How much history is kept in memory, such as `64Mi`.
     pub history: Option<String>,
@@ -160,7 +160,7 @@ pub struct Allow {
     pub programs: Vec<String>,
 }
 
-/// How files are watched, and what a saved chart does.
+/// The watching of files, and the effect of a saved chart.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Reload {

@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 
-/// How a chart repository or a registry is reached.
+/// The access to a chart repository or a registry.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The user of basic authentication; empty for none.

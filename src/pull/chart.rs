@@ -20,7 +20,7 @@ pub struct ChartRequest {
     pub repository: String,
     /// A version or a range of versions; empty for the newest release.
     pub version: String,
-    /// How it is reached.
+    /// The access to its repository.
     pub access: Access,
 }
 

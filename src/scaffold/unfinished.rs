@@ -43,7 +43,7 @@ struct NotedFile {
 /// The result of taking a command back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenBack {
-    /// How many files were removed or got their old content.
+    /// The number of files that were removed or got their old content.
     pub files: usize,
     /// Files that were written and then changed by somebody else: they stay.
     pub kept: Vec<String>,

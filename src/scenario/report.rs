@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Report {
     /// A suite for each scenario that ran, in the order of their names.
     pub suites: Vec<Suite>,
-    /// How many scenarios there were.
+    /// The number of scenarios.
     pub wanted: usize,
     /// From the first start to the last end.
     pub took: Duration,
@@ -36,13 +36,13 @@ pub struct Suite {
 pub struct Case {
     /// The expected behaviour.
     pub name: String,
-    /// How long it took.
+    /// The time it took.
     pub took: Duration,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// How a step ended.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// As it should.

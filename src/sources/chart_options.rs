@@ -94,7 +94,7 @@ pub struct ActionOptions {
     pub wait: Option<bool>,
     /// True if that includes Jobs.
     pub wait_for_jobs: Option<bool>,
-    /// How long to wait, also for hooks.
+    /// The time limit, also of hooks.
     pub timeout: Option<Duration>,
     /// True if the chart's hooks are left out.
     pub disable_hooks: Option<bool>,

@@ -110,7 +110,7 @@ pub struct ChartReconciler {
     pub overrides: BTreeMap<String, String>,
     /// `server` lets `lookup` see the cluster while the candidate is rendered.
     pub dry_run_option: String,
-    /// How its release is made.
+    /// The options of its release.
     pub options: ChartOptions,
     /// The hosts from which schemas may be fetched that its `values.schema.json` refers to.
     pub allow: Allow,
@@ -144,7 +144,7 @@ pub struct TypeReconciler {
     pub charts: BTreeMap<String, Arc<Chart>>,
     /// The parts of the outside world that it may reach.
     pub allow: Allow,
-    /// How much one call may take.
+    /// The limits of one call.
     pub limits: Limits,
 }
 

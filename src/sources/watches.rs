@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) selector: Value,
     pub(crate) dry_run_option: String,
     pub(crate) max_concurrent: Option<usize>,
-    /// How its release is made.
+    /// The options of its release.
     pub(crate) options: ChartOptions,
     /// Where the entry begins.
     pub(crate) place: Place,

@@ -69,7 +69,7 @@ impl Known {
     }
 }
 
-/// How an object was told.
+/// The record of an object that was reported.
 #[derive(Clone)]
 struct Mark {
     ours: bool,

@@ -12,7 +12,7 @@ use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// How a webhook sees a request.
+/// A request as a webhook sees it.
 #[derive(Clone, Debug)]
 pub(super) struct VersionedRequest {
     /// The version it speaks of, where that is not the request's own.

@@ -84,7 +84,7 @@ pub enum Write {
         namespace: Option<String>,
         /// Name.
         name: String,
-        /// How many.
+        /// The wanted number.
         replicas: i64,
     },
     /// `PUT namespaces/NAME/finalize` with an empty list of `spec.finalizers`.
@@ -155,7 +155,7 @@ pub struct Refusal {
 pub struct Hold {
     /// The reason to wait; a different one starts the clock anew.
     pub what: String,
-    /// How long.
+    /// The time to wait.
     pub delay: Duration,
 }
 

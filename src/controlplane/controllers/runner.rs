@@ -91,7 +91,7 @@ fn observe_all(engine: &Engine, registry: &Registry) {
 /// A timer that fires later than this keeps nobody waiting for the controllers.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How far the controllers have come.
+/// The progress of the controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// True if there has been nothing left to do at least once.

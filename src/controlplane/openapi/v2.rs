@@ -19,7 +19,7 @@ const PROTOBUF_ASKED: [&str; 2] =
 /// The media type of the answer. Upstream gave up the `@` here, which no media type may have.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// How the document is written.
+/// The encoding of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     Json,

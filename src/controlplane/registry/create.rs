@@ -17,7 +17,7 @@ const BEING_DELETED: &str = "object is being deleted: ";
 /// How often a generated name is tried.
 const ATTEMPTS: usize = 8;
 
-/// How an object is created.
+/// The parts of a creation.
 struct Creation {
     /// The resourceVersion it came with.
     versioned: Option<String>,

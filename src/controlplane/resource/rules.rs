@@ -32,7 +32,7 @@ pub struct ResourceRules {
     pub(crate) validate_name: fn(&str) -> Vec<String>,
     /// Finalizers need no domain. Only the older groups insist on one.
     pub(crate) any_finalizer: bool,
-    /// How the metadata of an update are validated.
+    /// The validation of an update's metadata.
     pub(crate) metadata_checks: MetadataChecks,
 }
 

@@ -209,7 +209,7 @@ pub(crate) fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// How a socket speaks TLS, and who signs the certificates of its clients.
+/// The TLS settings of a socket, with the authority of its clients' certificates.
 #[derive(Clone)]
 pub(super) struct Tls {
     acceptor: TlsAcceptor,

@@ -277,7 +277,7 @@ struct Watched<E> {
     gate: Option<watch::Receiver<Passage>>,
     /// Events that came and were not let through yet.
     waiting: VecDeque<Bytes>,
-    /// How many were let through since the gate was shut.
+    /// The number of events that were let through since the gate was shut.
     passed: u64,
     over: bool,
     /// The beginning of an event that is not complete yet; `None` once one was too long to be copied.

@@ -54,7 +54,7 @@ pub struct Asked {
     pub number: u64,
     /// When it came.
     pub at: Timestamp,
-    /// How.
+    /// The HTTP method.
     pub method: Method,
     /// The path.
     pub path: String,
@@ -71,7 +71,7 @@ pub struct Asked {
 /// An intended disturbance of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Treatment {
-    /// How long it waits before it is handled.
+    /// The delay before it is handled.
     pub delay: Duration,
     /// The answer in place of the server's.
     pub refusal: Option<Refusal>,

@@ -1,5 +1,5 @@
-//! How an object lies in the store's file: its own key, revision and text behind a checksum of all three, so
-//! that a record can be known for what it is wherever it is found. Never touches a file.
+//! The record of an object in the store's file: its own key, revision and text behind a checksum of all
+//! three, so that a record can be known for what it is wherever it is found. Never touches a file.
 
 use super::{Key, Stored};
 

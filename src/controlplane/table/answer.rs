@@ -31,7 +31,7 @@ impl Include {
     }
 }
 
-/// How a Table is wanted.
+/// The form of a requested Table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// Version of `meta.k8s.io`.

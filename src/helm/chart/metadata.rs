@@ -78,7 +78,7 @@ pub struct Maintainer {
     /// A person or team.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// How to write to them.
+    /// The address for mail to them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// Their page.

@@ -333,7 +333,7 @@ impl Map {
         self.shared.entries.borrow_mut().remove(key);
     }
 
-    /// How many entries.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         if let Some(watch) = self.shared.watch.get() {

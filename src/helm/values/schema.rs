@@ -134,7 +134,7 @@ fn compile(schema: &[u8], files: Vec<File>, options: &Options) -> Result<Compile
 /// Fetches a schema by its address.
 pub type Fetch = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 
-/// How schemas are read.
+/// The options for reading schemas.
 #[derive(Clone, Default)]
 pub struct Options {
     /// The Helm whose behaviour it has.

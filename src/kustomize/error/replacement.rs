@@ -62,7 +62,7 @@ pub enum ReplacementError {
     NoItem {
         /// The index.
         index: usize,
-        /// How many there are.
+        /// The number of them.
         count: usize,
     },
     /// The value of `[field=value]` is not a pattern.

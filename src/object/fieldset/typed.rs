@@ -6,7 +6,7 @@ use crate::schema::{Kind, ListType, MapType, SchemaRef, same};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// How a value at some place is treated.
+/// The treatment of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Field by field.

@@ -5,7 +5,7 @@
 use super::reader::{Mark, Problem, Reader, Stage};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,

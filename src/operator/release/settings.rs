@@ -6,7 +6,7 @@ use opdev_sources::on_save::OnSave;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How the manager runs.
+/// The settings of the manager.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The only namespace to watch; `None` means all.

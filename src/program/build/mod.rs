@@ -56,7 +56,7 @@ pub(super) struct Built {
     /// The binary that is to take the place of the running one; `None` where the command itself is the
     /// program.
     pub(super) next: Option<PathBuf>,
-    /// How much was added to it.
+    /// The trace files that were added to it.
     pub(super) rung: Option<Rung>,
     /// The warning about the added files, if there is one.
     pub(super) warning: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct Builder {
     pub(super) folder: PathBuf,
     /// Where files that are added to builds are kept.
     pub(super) cache: PathBuf,
-    /// How much is added to the build; `None` for nothing.
+    /// The trace files that are added to the build; `None` for none.
     pub(super) rung: Option<Rung>,
     /// Files of the project in whose place others take part in the build.
     pub(super) replace: BTreeMap<PathBuf, PathBuf>,

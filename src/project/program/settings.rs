@@ -109,7 +109,7 @@ pub enum Generate {
     Off,
 }
 
-/// How a program comes to be.
+/// The way a program is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Build {
     /// `go build` of one main package.
@@ -136,7 +136,7 @@ pub struct Plan {
     pub said_by: String,
     /// The working directory, absolute.
     pub dir: PathBuf,
-    /// How it comes to be.
+    /// The way it is built.
     pub build: Build,
     /// The command with its arguments; for Go the binary is put before them.
     pub command: Vec<String>,

@@ -33,7 +33,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// How much of a command's output is kept for a failure.
 const MOST_OUTPUT: usize = 4_000;
 
-/// How the tests are run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     /// How long each step may take, where the suite does not say.

@@ -14,7 +14,7 @@ use opdev_object::fieldset::FieldSet;
 use opdev_object::meta;
 use serde_json::{Value, json};
 
-/// How an object is applied.
+/// The options of an apply.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     /// Takes fields of other managers.

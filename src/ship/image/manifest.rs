@@ -107,7 +107,7 @@ fn layers_of(base: &BaseImage) -> Vec<Layer> {
         .collect()
 }
 
-/// How the image starts.
+/// Sets the start of the image in its configuration.
 fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) {
     if !config.is_object() {
         *config = Value::Object(Map::new());

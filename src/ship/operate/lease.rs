@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-/// How long things may take, as in controller-runtime.
+/// The times of an election, as in controller-runtime.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     /// For how long others leave a Lease alone that does not change.
     pub(super) duration: Duration,
     /// For how long a leader leads without renewing it.
     pub(super) renew: Duration,
-    /// How often it is renewed or tried.
+    /// The time between renewals or tries.
     pub(super) retry: Duration,
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How much is written.
+/// The level of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Only what failed.
@@ -37,7 +37,7 @@ impl FromStr for LogLevel {
     }
 }
 
-/// How times are written.
+/// The format of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeEncoding {
     /// Seconds since 1970.
@@ -70,14 +70,14 @@ impl FromStr for TimeEncoding {
     }
 }
 
-/// How lines are written.
+/// The style of lines.
 #[derive(Clone, Copy, Debug)]
 pub struct LogStyle {
     /// JSON, or text for people.
     pub json: bool,
-    /// How much.
+    /// The level.
     pub level: LogLevel,
-    /// How times are written.
+    /// The format of times.
     pub time: TimeEncoding,
 }
 

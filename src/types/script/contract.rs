@@ -91,7 +91,7 @@ pub struct Release {
     pub chart: String,
     /// Values over the chart's own.
     pub values: Value,
-    /// How it is installed, as options of charts in `opdev.yaml`; null where nothing is said.
+    /// The options of its release, as in `charts` of `opdev.yaml`; null where there are none.
     pub options: Value,
 }
 
@@ -251,7 +251,7 @@ pub struct ChartAnswer {
     pub desired: Desired,
 }
 
-/// How much one call may take.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall time, calls of the host included.

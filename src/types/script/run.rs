@@ -175,7 +175,7 @@ fn attempt<T>(
 /// When to interrupt a script.
 pub(super) struct Watch {
     pub(super) stop: Arc<AtomicBool>,
-    /// How often the engine asked so far.
+    /// The number of times that the engine has asked.
     ticks: Arc<AtomicU64>,
     /// At which time of asking to say yes.
     last: u64,

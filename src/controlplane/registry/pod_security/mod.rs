@@ -20,7 +20,7 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 /// Pods that are looked at when a namespace becomes stricter, as upstream.
 const MOST_PODS: usize = 3000;
 
-/// How strict a namespace is.
+/// The level of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Privileged,

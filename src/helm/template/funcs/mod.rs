@@ -68,7 +68,7 @@ impl Call<'_, '_> {
 /// The result of a function.
 pub(super) type Outcome = Result<Value, FuncError>;
 
-/// How a function runs.
+/// The way a function runs.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
     /// stops at the first false argument

@@ -151,7 +151,7 @@ impl Outside {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long the call has left.
+    /// The time that the call has left.
     fn left(&self) -> Result<Duration, ReadError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if self.ended.load(Ordering::Relaxed) || left.is_zero() {
