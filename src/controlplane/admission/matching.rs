@@ -1,5 +1,4 @@
-//! Decides whether a webhook or a policy matches a request, by its rules, selectors and match conditions.
-//! Never calls it.
+//! Matches a request with a webhook or a policy: rules, selectors, match conditions. Never calls it.
 
 use super::hook::{Constraints, Hook, Rule};
 use super::review;

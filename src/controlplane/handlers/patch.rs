@@ -225,8 +225,7 @@ impl Call<'_> {
         }
     }
 
-    /// The result of an apply as an object of its kind. Fields that the kind does not have were refused
-    /// before.
+    /// The result of an apply as an object of its kind. Unknown fields were refused before.
     fn fit(&self, ctx: &mut Context, object: Value, applied: &Value) -> Result<Value, Status> {
         let resource = self.resource();
         let validation = std::mem::replace(&mut ctx.validation, FieldValidation::Ignore);

@@ -144,8 +144,7 @@ impl Registry {
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
-            // An update that named its resourceVersion finds out in the next attempt that it is no longer the
-            // one.
+            // An update with a resourceVersion finds out in the next attempt that it is outdated.
             Err(Refused::Exists | Refused::Changed) => Ok(None),
         }
     }

@@ -1,6 +1,5 @@
-//! One served resource at one version: its entry in discovery and how it is stored; and the rules of all
-//! objects: `metadata`, `names`, `quantity`. Plain data with a lazily decoded schema; never touches the
-//! store.
+//! One served resource at one version: its discovery and storage; and the rules of all objects: `metadata`,
+//! `names`, `quantity`. Plain data with a lazily decoded schema; never touches the store.
 
 pub(crate) mod metadata;
 pub(crate) mod names;
@@ -109,8 +108,7 @@ pub struct Resource {
     pub storage_api_version: String,
     /// The differences between kinds that several rooms need.
     pub rules: ResourceRules,
-    /// The kind's `Strategy`. It names types of the registry, so that only `registry::strategy_of` can read
-    /// it.
+    /// The kind's `Strategy`. It names types of the registry: only `registry::strategy_of` can read it.
     pub(crate) strategy: &'static (dyn Any + Send + Sync),
     /// Set for custom resources.
     pub custom: Option<Custom>,

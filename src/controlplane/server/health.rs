@@ -6,9 +6,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-/// The checks that are listed, by the names of the real server; what it has beside them has no counterpart
-/// here. Only those of the store, and the shutdown, can fail: what the others ask for is done before the
-/// first request is answered.
+/// The listed checks, by the names of the real server; its others have no counterpart here. Only those of the
+/// store, and the shutdown, can fail: the others are done before the first request is answered.
 const CHECKS: [&str; 7] = [
     "ping",
     "log",

@@ -14,8 +14,7 @@ pub struct Watch {
     table: Option<Arc<str>>,
     position: u64,
     woken: watch::Receiver<()>,
-    /// The progress on disk, for a reader that may only see saved changes: it is woken once a change is
-    /// there.
+    /// The progress on disk, for a reader that may only see saved changes: it wakes once a change is there.
     saved: Option<watch::Receiver<Progress>>,
 }
 

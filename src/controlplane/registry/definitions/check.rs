@@ -1,5 +1,4 @@
-//! Validation of a CustomResourceDefinition, as causes of a `Status`. The rules are in
-//! `opdev_cel::definition`.
+//! Causes of a `Status` for a CustomResourceDefinition. The rules are in `opdev_cel::definition`.
 
 use crate::error::Cause;
 use opdev_cel::definition;

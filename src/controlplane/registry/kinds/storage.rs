@@ -150,8 +150,7 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// A volume says since when it has its phase, unless the request does. The real server's storage sees to
-/// that, too.
+/// A volume gets the time of its phase, unless the request has it, as the real server's storage does.
 fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
     let status = |of: &Value, field: &str| of["status"][field].clone();

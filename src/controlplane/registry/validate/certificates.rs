@@ -14,8 +14,7 @@ use x509_cert::ext::pkix::BasicConstraints;
 
 /// The longest trust bundle, in bytes.
 const LONGEST_BUNDLE: usize = 1024 * 1024;
-/// The shortest and the longest life of a pod's certificate, in seconds; those of Kubernetes' own signers
-/// live a day at most.
+/// The shortest and the longest life of a pod's certificate, in seconds; a day with Kubernetes' signers.
 const LIFE: (i64, i64, i64) = (3_600, 91 * 86_400, 86_400);
 const OMITTED: &str = "<value omitted>";
 
