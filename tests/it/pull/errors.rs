@@ -133,8 +133,8 @@ const DEPENDENCIES: &[(&str, &str, &str)] = &[
     ("a list of no chart", "- {name: web, version: ^1, repository: URL/charts}", "list helm"),
 ];
 
-/// The fault in a file of Helm's or Docker's, its path, its text, and the words after `opdev init --project
-/// p`.
+/// The fault in a file of Helm's or Docker's, its path, its text, and the words after
+/// `opdev init --project p`.
 const FILES: &[(&str, &str, &str, &str)] = &[
     (
         "a list of repositories that is no YAML",
