@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         if fresh {
             command.arg("--fresh");
         }
-        // What a program of the day before does not know must not end the measurement: its messages are seen.
+        // A message that an older build does not know must not end the measurement: its messages are seen.
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let seen = Arc::new(Seen::default());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the program had used when it was started.
+    /// The use of the program at its start.
     fn since(&self) -> Use {
         Use { processor: 0.0, ..self.used() }
     }
@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What the program has told of itself.
+/// The events of the program.
 #[derive(Default)]
 struct Seen {
     events: Mutex<Events>,

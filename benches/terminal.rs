@@ -143,10 +143,10 @@ impl Screen {
     }
 }
 
-/// What one does all day: moving, paging, panes, a filter, a jump.
+/// The keys of everyday work: moving, paging, panes, a filter, a jump.
 const KEYS: &str = "j j j k pgdn pgdn pgup G home j tab tab tab tab 3 4 1 y 1 / c a c h e - 0 0 1 enter j j esc \
                     ctrl-p c a c h e space 0 0 0 4 2 enter 1 j down down up ? esc : r e l o a d esc z z";
-/// What looks at every row: another order, only faults.
+/// Keys that look at every row: another order, only faults.
 const WHOLE: &str = "S I S S S S f f S I f";
 
 fn rows() {

@@ -1,6 +1,7 @@
-//! The numbers of types: from Go text to CRDs, cold and after one edit, and scripts, loaded and called. `cargo bench --bench types` makes up an API
-//! of about 6,000 lines; `OPDEV_BENCH_TYPES=DIR` reads a project instead, and `OPDEV_CONTROLLER_GEN=PATH` runs that
-//! controller-gen beside it. Medians; the ratios are what can be compared between machines.
+//! The numbers of types: from Go text to CRDs, cold and after one edit, and scripts, loaded and called.
+//! `cargo bench --bench types` makes up an API of about 6,000 lines; `OPDEV_BENCH_TYPES=DIR` reads a project
+//! instead, and `OPDEV_CONTROLLER_GEN=PATH` runs that controller-gen beside it. Medians; the ratios are what
+//! can be compared between machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use opdev_project::go::files;
@@ -129,8 +130,8 @@ fn main() {
     }
 }
 
-/// A new operator in Go with one kind, into a fresh folder, and its files written without any thought. The whole of it has
-/// to stay under 50 ms.
+/// A new operator in Go with one kind, into a fresh folder, and its files written without any thought. The
+/// whole of it has to stay under 50 ms.
 fn begin() {
     let options = InitOptions {
         domain: "my.domain".to_owned(),

@@ -1,7 +1,7 @@
 //! Parts that the benches of whole programs share: the memory and the processor time of a process, from
 //! `/proc`. Linux only.
 
-/// What a process has used so far.
+/// The use of a process so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Use {
     /// Memory now, in MB.

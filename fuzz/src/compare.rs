@@ -57,7 +57,7 @@ fn without_addresses(text: &str) -> String {
     plain
 }
 
-/// What a program prints.
+/// The output of a program.
 fn program(case: &Value, compat: Compat) -> String {
     let text = |key: &str| case.pointer(key).and_then(Value::as_str).unwrap_or_default();
     let templates = case.get("files").and_then(Value::as_object);
@@ -156,7 +156,7 @@ fn float(value: Value) -> Value {
     }
 }
 
-/// What `values.yaml` with this text is.
+/// The values of a `values.yaml` with this text.
 fn values(text: &str, compat: Compat) -> String {
     // A chart's files lose one byte order mark on the way in; these come to Helm without a way.
     let text = if text.starts_with('\u{feff}') { format!("\u{feff}{text}") } else { text.to_owned() };

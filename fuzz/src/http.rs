@@ -163,7 +163,7 @@ async fn raw(address: std::net::SocketAddr, connector: &TlsConnector, bytes: &[u
         let mut answer = vec![0; 64 * 1024];
         while stream.read(&mut answer).await.is_ok_and(|count| count > 0) {}
     };
-    // What the server waits for does not come; it is left with that.
+    // The server waits in vain for the rest.
     let _ = tokio::time::timeout(SOCKET, exchange).await;
     drop((plain, stream));
     let stream = TcpStream::connect(address).await.unwrap();

@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What an input is about: its first byte.
+/// The kind of an input: its first byte.
 pub const KINDS: [u8; 8] = *b"imctlwkr";
 
 /// A request head is never longer: opdev has written it.
 const HEAD: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the server says now.
+/// The answers of the server now.
 #[derive(Default)]
 struct Answers {
     kind: u8,

@@ -40,15 +40,15 @@ pub struct CiInput {
     pub cluster: Choice,
     /// The namespaces that scenarios have on that cluster now.
     pub namespaces: Namespaces,
-    /// How the operator runs.
+    /// The settings of the operator.
     pub operator: Settings,
     /// The scenarios.
     pub pick: Pick,
-    /// How many run at once.
+    /// The number of scenarios that run at once.
     pub parallel: usize,
     /// True if no other scenario begins once one has failed.
     pub fail_fast: bool,
-    /// How long each step may take.
+    /// The time limit of each step.
     pub limit: Duration,
     /// True if commands of test folders may run.
     pub run_commands: bool,
@@ -95,7 +95,7 @@ pub struct Pick {
     pub filter: Option<Regex>,
     /// The part of them that runs.
     pub shard: Option<Shard>,
-    /// How often each.
+    /// The number of runs of each scenario.
     pub repeat: usize,
 }
 
@@ -285,7 +285,7 @@ pub struct KeptPlane {
 }
 
 impl KeptPlane {
-    /// How to reach it: the variable `KUBECONFIG`.
+    /// The variable `KUBECONFIG`, by which a program reaches it.
     pub fn kubeconfig(&self) -> &str {
         &self.world.kubeconfig
     }
@@ -333,7 +333,7 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
             if stop.is_cancelled() || setup.shutdown.is_cancelled() {
                 return None;
             }
-            // On a thread of its own worth of work: renders and scripts block.
+            // A task of its own: renders and scripts may keep its thread busy.
             let name = scenario.name().to_owned();
             let shutdown = setup.shutdown.clone();
             let on_cluster = setup.shared.is_some();

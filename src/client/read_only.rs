@@ -7,12 +7,12 @@ use tokio::sync::watch;
 /// The answer of opdev in the place of an API server that it only reads from.
 pub const REFUSAL: &str = "opdev is read-only on this context; nothing was sent";
 
-/// Holds until it is lifted. Clones share one answer.
+/// A switch that forbids all writes until it is lifted. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOnly(Arc<watch::Sender<bool>>);
 
 impl ReadOnly {
-    /// One that holds, or does not.
+    /// A switch that forbids writes, or does not.
     pub fn new(holds: bool) -> ReadOnly {
         ReadOnly(Arc::new(watch::Sender::new(holds)))
     }

@@ -1,5 +1,5 @@
-//! The body of an answer that has an end. One that drips, or never stops, holds up whoever asked, and may
-//! fill the memory.
+//! The body of an answer that has an end. A body that drips, or never stops, delays its reader and may fill
+//! the memory.
 
 use super::link::Answer;
 use bytes::Bytes;

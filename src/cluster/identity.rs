@@ -1,4 +1,4 @@
-//! Whom the operator calls as, where not as the user. Only data: `service_account` makes it.
+//! The identity of the operator's calls, where it is not the user's. Only data: `service_account` makes it.
 
 use kube::Client;
 use opdev_client::forbidden::MissingRight;

@@ -82,8 +82,8 @@ pub struct Choice {
     pub namespace: Option<String>,
     /// Contexts that may be written to although they are not clearly local.
     pub allow_contexts: Vec<String>,
-    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's
-    /// own where that is empty.
+    /// The ServiceAccount of the operator's calls as `[NAMESPACE/]NAME`, or the project's own where that is
+    /// empty.
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
@@ -101,7 +101,7 @@ pub struct Choice {
     /// True if the embedded control plane asks for rights; it does so anyway where there is a
     /// `service_account`.
     pub rbac: bool,
-    /// Whose keys and tokens the embedded control plane may keep from an earlier run.
+    /// The owner whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
     /// True if the embedded control plane is no choice at all, as for the operator of a cluster.
     pub never_embedded: bool,
@@ -134,7 +134,7 @@ pub struct Connection {
     pub namespace: String,
     /// A kubeconfig for other tools.
     pub kubeconfig: Option<PathBuf>,
-    /// Holds while nothing may be written.
+    /// Set while nothing may be written.
     pub read_only: ReadOnly,
     /// The link that all calls to a cluster go through; `None` for the embedded control plane.
     link: Option<Link>,
@@ -445,7 +445,7 @@ pub const RENEWED: &str = "the objects in the data folder were not kept by you o
 const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
                         cluster reaches webhooks by itself; add --embedded to try them here";
 
-/// How long the first answer may take.
+/// The time limit of the first answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The answer whether the cluster is clearly local, and the words for it.

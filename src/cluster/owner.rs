@@ -27,7 +27,7 @@ impl Owner {
         Owner { folder: user_config::state_folder() }
     }
 
-    /// One whose secret is in this folder.
+    /// An owner whose secret is in this folder.
     pub fn at(folder: &Path) -> Owner {
         Owner { folder: Some(folder.to_owned()) }
     }

@@ -68,18 +68,18 @@ pub(crate) const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 pub enum Lookup<'a> {
     /// All of them.
     All,
-    /// Those with a controller of this uid.
+    /// Objects with a controller of this uid.
     ControlledBy(&'a str),
-    /// Those with a controller of this uid, and those without a controller.
+    /// Objects with a controller of this uid, and those without a controller.
     ClaimableBy(&'a str),
-    /// Those with all of these labels.
+    /// Objects with all of these labels.
     Labelled(Vec<(&'a str, &'a str)>),
     /// The services that may select a pod with these labels.
     Selecting(&'a Map<String, Value>),
 }
 
 impl<'a> Lookup<'a> {
-    /// Those among which all are that a selector selects.
+    /// A lookup whose results include all that a selector selects.
     pub(crate) fn selected_by(selector: &'a LabelSelector) -> Self {
         let labels: Vec<_> = selector.required().collect();
         if labels.is_empty() { Lookup::All } else { Lookup::Labelled(labels) }
@@ -133,13 +133,13 @@ impl Indexing {
 pub(crate) type IndexingOf = fn(&str) -> &'static Indexing;
 
 impl Attributes {
-    /// Those of an object of a built-in resource.
+    /// The attributes of an object of a built-in resource.
     #[cfg(test)]
     pub(crate) fn of(resource: &str, object: &Value) -> Self {
         Attributes::alone(crate::registry::indexing(resource), object)
     }
 
-    /// Those of an object that is in no store.
+    /// The attributes of an object that is in no store.
     pub(crate) fn alone(indexing: &Indexing, object: &Value) -> Self {
         Attributes::shared(indexing, object, &Shared::default())
     }
@@ -343,7 +343,7 @@ struct PartialManager {
     time: Option<Value>,
 }
 
-/// What many objects have in common.
+/// Values that many objects share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     texts: Pool<str>,
@@ -378,8 +378,8 @@ impl<T: Eq + Hash + ?Sized> Pool<T> {
             return found.clone();
         }
         if known.len() >= *limit {
-            // What nobody else has goes. The next time is when there are twice as many: a constant share of
-            // the work.
+            // Values without another user are dropped. The next sweep comes when there are twice as many, so
+            // that sweeping stays a constant share of the work.
             known.retain(|found| Arc::strong_count(found) > 1);
             known.shrink_to_fit();
             *limit = (known.len() * 2).max(64);

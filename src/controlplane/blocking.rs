@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use tokio::task::JoinError;
 
-/// What the current thread is doing.
+/// The work of the current thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Here {
     /// Something that must not wait.

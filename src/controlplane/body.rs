@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use opdev_object::apply::compact;
 use std::convert::Infallible;
 
-/// What every answer carries, over a socket and in process alike.
+/// The body of every answer, over a socket and in process.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Marks the answer of a list that is sent in parts: like that of a watch its length is not known, but it has
@@ -32,7 +32,7 @@ pub(crate) fn stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body
     BodyExt::boxed_unsync(StreamBody::new(chunks.map(|chunk| Ok(Frame::data(checked(chunk))))))
 }
 
-/// What leaves the API server. Every test sees it here, in whatever form it was asked for.
+/// Checks bytes that leave the API server, in any format. Every test passes here.
 pub(crate) fn checked(bytes: Bytes) -> Bytes {
     debug_assert!(!compact::is_in_text(&bytes), "managed fields were not expanded");
     bytes

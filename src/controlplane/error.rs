@@ -1,5 +1,5 @@
-//! `Status` errors with the reasons, codes, details and texts of a real API server.
-//! Clients branch on `reason` and `code`, people read `message`: all three are exact. Never builds a response.
+//! `Status` errors with the reasons, codes, details and texts of a real API server. Clients branch on
+//! `reason` and `code`, people read `message`: all three are exact. Never builds a response.
 
 use opdev_cel::ExpressionError;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Cause {
     /// Machine-readable reason, such as `FieldValueInvalid`.
     pub reason: String,
-    /// What is wrong, without the field's name.
+    /// The error text, without the field's name.
     pub message: String,
     /// Field path; empty where the cause has none.
     pub field: String,
@@ -106,7 +106,7 @@ pub struct Status {
     pub code: u16,
     /// Machine-readable reason, such as `NotFound`.
     pub reason: &'static str,
-    /// What a person reads.
+    /// The error text for people.
     pub message: String,
     /// `details`, without causes; empty where there are none.
     pub details: Map<String, Value>,

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 /// One difference from a real cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// What it is about, in a word or two.
+    /// The topic, in a word or two.
     pub about: &'static str,
-    /// What happens instead.
+    /// The behaviour here.
     pub instead: &'static str,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         parts.join("/")
     }
 
-    /// The definitions that a field may hold.
+    /// The definitions that a field may refer to.
     fn references(field: &Value) -> impl Iterator<Item = &str> {
         let places = [&field["$ref"], &field["items"]["$ref"], &field["additionalProperties"]["$ref"]];
         places.into_iter().filter_map(|place| place.as_str()?.rsplit('/').next())

@@ -13,7 +13,7 @@ pub struct User {
     pub uid: String,
     /// The groups: the certificate's organizations and what every user of that sort is in.
     pub groups: Vec<String>,
-    /// What else is known, such as the credential's id.
+    /// Other facts about the user, such as the credential's id.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 

@@ -85,7 +85,7 @@ fn fill_list(container: &mut Value, field: &str, range: &Value, default: &str) -
     set
 }
 
-/// What a limit is compared with.
+/// A value that a limit is compared with.
 struct Requested<'a> {
     kind: &'a str,
     request: Option<String>,

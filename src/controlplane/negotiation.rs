@@ -17,7 +17,7 @@ pub(crate) enum Form {
     MetadataList(&'static str),
 }
 
-/// How the answer is written.
+/// The encoding of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// One line of JSON.
@@ -41,7 +41,7 @@ impl Encoding {
     }
 }
 
-/// What was agreed on.
+/// The result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// The shape.
@@ -63,7 +63,7 @@ pub(crate) enum Forms {
     All,
 }
 
-/// What a place can answer in protobuf. A Table never is one.
+/// The answers that an endpoint can give in protobuf. A Table never is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     /// Nothing: documents that are no objects.

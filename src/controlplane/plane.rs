@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 /// How long `stop` waits for what still runs.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// What a control plane starts with.
+/// The settings of a control plane.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Config {
@@ -238,7 +238,7 @@ impl ControlPlane {
         if tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await.is_err() {
             tracing::warn!("the control plane stopped without waiting for all of its tasks");
         }
-        // What the controllers wrote last is saved too, and the folder is free for the next one.
+        // The last writes of the controllers are saved too, and the folder is free for the next one.
         let registry = self.api.registry().clone();
         if blocking::run(move || registry.store.close()).await.is_err() {
             tracing::error!("the store could not be closed");

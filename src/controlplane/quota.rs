@@ -13,20 +13,20 @@ pub(crate) const ONE: i128 = 1_000_000_000;
 /// How a quota names what counts the objects of any resource: `count/deployments.apps`.
 const COUNT: &str = "count/";
 
-/// What is special about a kind whose objects use quotas. Of two kinds only one uses a name.
+/// The rules of a kind whose objects use quotas. No two kinds use the same name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evaluator {
     /// Its objects are counted by the bare name of the resource, too.
     pub(crate) counted: bool,
     /// Returns true if its objects use this name, beside those that count them.
     pub(crate) uses: fn(&str) -> bool,
-    /// What an object uses of such a name, in billionths.
+    /// The amount of such a name that an object uses, in billionths.
     pub(crate) used: fn(&str, &Value) -> i128,
     /// Returns true if an object uses nothing any more, but its place among all that are there.
     pub(crate) is_over: fn(&Value) -> bool,
     /// Returns true if an object is in a scope.
     pub(crate) in_scope: fn(&Scope<'_>, &Value) -> bool,
-    /// What a new object does not say although a quota limits it.
+    /// The fields that a quota requires and a new object does not set.
     pub(crate) unsaid: fn(&Value, &Value) -> Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Evaluator {
     pub(crate) const COUNTED: Evaluator = Evaluator { counted: true, ..Evaluator::COMMON };
 }
 
-/// What a quota says of the objects that it looks at.
+/// A scope of a quota, which selects objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) name: &'a str,
@@ -86,7 +86,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// What one object uses of `name`, in billionths.
+    /// The amount of `name` that one object uses, in billionths.
     pub(crate) fn used(&self, name: &str, object: &Value) -> i128 {
         if name.starts_with(COUNT) {
             ONE
@@ -123,7 +123,7 @@ impl Consumer<'_> {
         if !self.covers(quota, object) {
             return None;
         }
-        // What it did not look at before is new to it.
+        // An object that the quota did not cover before is new to it.
         let counted = current.filter(|current| self.covers(quota, current));
         let name = meta::name(quota).unwrap_or_default();
         if current.is_none()
@@ -168,7 +168,7 @@ fn amount(container: &Value, list: &str, name: &str) -> i128 {
     found.and_then(Value::as_str).and_then(nano).unwrap_or(0)
 }
 
-/// What a pod asks for: all containers together, or the largest of those that run before them.
+/// The amount that a pod requests: all containers together, or the largest of those that run before them.
 pub(crate) fn pod_amount(pod: &Value, list: &str, name: &str) -> i128 {
     let of = |container: &Value| amount(container, list, name);
     let sidecar = |container: &&Value| text(container, "/restartPolicy") == "Always";
@@ -180,7 +180,7 @@ pub(crate) fn pod_amount(pod: &Value, list: &str, name: &str) -> i128 {
     together.max(before) + overhead.and_then(nano).unwrap_or(0)
 }
 
-/// What a quota allows, by name.
+/// The limits of a quota, by name.
 pub(crate) fn hard(quota: &Value) -> impl Iterator<Item = (&str, &str)> {
     let hard = quota.pointer("/spec/hard").and_then(Value::as_object);
     hard.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
@@ -196,8 +196,8 @@ pub(crate) fn printed(billionths: i128, like: &str) -> String {
     plain()
 }
 
-/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives
-/// the objects of a resource in the quota's namespace.
+/// The usage of everything that a quota limits. `kinds` are the kinds that use its names; `list` gives the
+/// objects of a resource in the quota's namespace.
 pub(crate) fn usage(
     quota: &Value,
     kinds: &(impl Iterator<Item = Consumer<'static>> + Clone),

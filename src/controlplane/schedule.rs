@@ -54,7 +54,7 @@ impl Field {
     }
 }
 
-/// What is wrong with a schedule, with the texts of robfig/cron.
+/// The errors of a schedule, with the texts of robfig/cron.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScheduleError {
     /// There is nothing behind the time zone.

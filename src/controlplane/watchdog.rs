@@ -22,7 +22,7 @@ const LOOKS: u32 = 8;
 /// How many looks later it may turn out in what the workers are stuck that take nothing up.
 const LATER: u32 = 4;
 
-/// What one thread is doing.
+/// The work of one thread.
 #[derive(Debug, Default)]
 struct Section {
     thread: String,
@@ -85,7 +85,7 @@ pub(crate) async fn watched<F: Future>(what: Arc<str>, work: F) -> F::Output {
     .await
 }
 
-/// What the watchdog has seen.
+/// An observation of the watchdog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Finding {
     /// A thread does not come back from what it is busy with.
@@ -103,7 +103,7 @@ struct Seen {
     section: Weak<Section>,
     moves: u64,
     looks: u32,
-    /// What was said of it.
+    /// The text that was logged for it.
     told: Option<String>,
 }
 

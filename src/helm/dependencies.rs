@@ -29,8 +29,8 @@ pub fn missing(chart: &Chart) -> Vec<String> {
     chart.metadata.dependencies.iter().filter(|d| !has(&d.name)).map(|d| d.name.clone()).collect()
 }
 
-/// What `process` would make of a chart that has the metadata and values, also in its subcharts, of one it has made
-/// `processed` of, for the same values.
+/// Returns the chart that `process` would make of `chart`, for the same values. `processed` is its result for
+/// another state of the chart; the metadata and values are the same in both, also in subcharts.
 pub fn renew(processed: &Chart, chart: &Chart) -> Chart {
     let mut charts = if chart.metadata.lists_dependencies {
         let own = chart.metadata.dependencies.iter().map(|dependency| dependency.name.clone());
@@ -66,8 +66,8 @@ struct Listed<'c> {
     alias: Option<&'c str>,
 }
 
-/// Subcharts in the order of a release: first those that Chart.yaml does not list. `names` are those of the dependencies,
-/// which Helm 3 has changed where it has seen the same chart before.
+/// Subcharts in the order of a release: first those that Chart.yaml does not list. `names` are those of the
+/// dependencies, which Helm 3 has changed where it has seen the same chart before.
 fn listed<'c>(chart: &'c Chart, names: &[String]) -> Vec<Listed<'c>> {
     let listed = || chart.metadata.dependencies.iter().zip(names);
     let fits = |(dependency, name): (&Dependency, &String), sub: &Chart| {

@@ -1,5 +1,5 @@
-//! Where each effective value comes from: a chart's values.yaml, a parent chart's, a global, or what a user gave.
-//! Looks at the same inputs as `coalesce` and never decides a value itself.
+//! Where each effective value comes from: a chart's values.yaml, a parent chart's, a global, or what a user
+//! gave. Looks at the same inputs as `coalesce` and never decides a value itself.
 
 use crate::chart::Chart;
 use crate::dependencies;
@@ -66,8 +66,8 @@ impl Explained {
     }
 }
 
-/// The effective values of a loaded chart with a user's values, where each comes from, and Helm's warnings. `layers`
-/// are what `user` was merged of.
+/// The effective values of a loaded chart with a user's values, where each comes from, and Helm's warnings.
+/// `layers` are what `user` was merged of.
 ///
 /// # Errors
 /// Values of a subchart that are not a map.

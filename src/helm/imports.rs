@@ -1,5 +1,6 @@
-//! Values that a chart takes from its subcharts. Helm merges the tables themselves, not copies of them: what two imports
-//! put at one place, the subchart of the first has afterwards, too. So tables are shared here as they are there.
+//! Values that a chart takes from its subcharts. Helm merges the tables themselves, not copies of them: what
+//! two imports put at one place, the subchart of the first has afterwards, too. So tables are shared here as
+//! they are there.
 
 use opdev_template::Compat;
 use serde_json::{Map, Value};
@@ -60,7 +61,8 @@ impl Table {
         path.rsplit('.').fold(self, inside)
     }
 
-    /// Fills what this table lacks from another one. Helm 4 writes each null of this one into the other first.
+    /// Fills what this table lacks from another one. Helm 4 writes each null of this one into the other
+    /// first.
     pub(crate) fn merge(&self, from: &Table, compat: Compat) {
         if Rc::ptr_eq(&self.0, &from.0) {
             return;

@@ -1,6 +1,7 @@
 //! Helm charts rendered as Helm renders them, byte for byte: templates, values, manifests, release records.
-//! Pure: the only IO is `chart::read_dir`; clock, randomness, lookup and capabilities are handed in.
-//! Read `template` (the language), `chart` and `values` (the input), `engine` (the run), `manifest` and `release` (the output).
+//! Pure: the only IO is `chart::read_dir`; clock, randomness, lookup and capabilities are handed in. Read
+//! `template` (the language), `chart` and `values` (the input), `engine` (the run), `manifest` and `release`
+//! (the output).
 //!
 //! A chart is loaded from a set of files and rendered with values, as `helm template` does it:
 //!

@@ -161,7 +161,7 @@ pub struct StoredHook {
     /// When it runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<HookEvent>,
-    /// How it went.
+    /// Its last run.
     pub last_run: HookRun,
     /// Its weight.
     #[serde(skip_serializing_if = "is_zero")]
@@ -174,7 +174,7 @@ pub struct StoredHook {
     pub output_log_policies: Vec<String>,
 }
 
-/// How a hook went.
+/// A run of a hook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookRun {

@@ -53,16 +53,16 @@ pub struct BuiltObject {
     pub sources: BTreeMap<String, PathBuf>,
 }
 
-/// What a build gives.
+/// The result of a build.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Built {
     /// The objects, in the order of `kubectl kustomize`.
     pub parts: Vec<BuiltObject>,
     /// The namespace that the outermost kustomization puts everything into.
     pub namespace: Option<String>,
-    /// What the outermost kustomization puts before every name.
+    /// The prefix that the outermost kustomization gives every name.
     pub name_prefix: String,
-    /// What was left out because it cannot be built; always empty where nothing may be left out.
+    /// Errors of parts that were left out; always empty where nothing may be left out.
     pub left_out: Vec<Error>,
 }
 

@@ -10,7 +10,7 @@ const DEEPEST: usize = 32;
 /// Fields that are looked at; types may name each other again and again.
 const MOST_FIELDS: usize = 50_000;
 
-/// What the definitions of a file say: type name → `{ "Schema": … }`.
+/// The configuration in the definitions of a file: type name → `{ "Schema": … }`.
 pub(crate) fn config(definitions: &Value) -> Result<Config, ErrorKind> {
     let Some(all) = definitions.as_object() else {
         return Err(KustomizationError::TypesNotAMap.into());

@@ -284,7 +284,7 @@ fn var_reference() -> Vec<FieldSpec> {
     found
 }
 
-/// What every kustomization starts from.
+/// The configuration that every kustomization starts from.
 pub(crate) fn config() -> Config {
     let images = ["spec", "spec/template/spec"].iter().flat_map(|pod| {
         ["containers[]/image", "initContainers[]/image", "volumes[]/image/reference"]

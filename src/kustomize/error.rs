@@ -25,11 +25,11 @@ pub struct Error {
     pub line: u32,
     /// The error.
     pub kind: Box<ErrorKind>,
-    /// What the user can do.
+    /// The user's remedy.
     pub hint: Option<String>,
 }
 
-/// What is wrong with a kustomization or with a file that it names.
+/// An error of a kustomization or of a file that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

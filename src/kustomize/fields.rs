@@ -51,7 +51,7 @@ pub(crate) fn add(specs: &mut Vec<FieldSpec>, new: &FieldSpec) -> Result<(), Err
     }
 }
 
-/// What is made where a place is missing.
+/// The value that is made where a place is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CreateMissing {
     Nothing,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Characters of a line of base64.
 const LINE: usize = 70;
 
-/// What is generated.
+/// The kind of a generated object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GeneratorKind {
     ConfigMap,

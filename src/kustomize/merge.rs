@@ -22,7 +22,7 @@ enum Outcome {
     Gone,
 }
 
-/// What a patch wants of a map or list as a whole.
+/// The directive of a patch for a map or list as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MergeDirective {
     Merge,
@@ -98,7 +98,7 @@ fn schema_of(value: Option<&Value>) -> Option<SchemaRef> {
     scopes::schema(&gvk(value))
 }
 
-/// What the map of a patch wants; the directive is taken out of it.
+/// Takes the directive out of the map of a patch.
 fn take_map_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> {
     let Some(map) = patch.as_object_mut() else { return Ok(MergeDirective::Merge) };
     let found = match map.get(DIRECTIVE) {
@@ -109,7 +109,7 @@ fn take_map_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> {
     Ok(found)
 }
 
-/// What a directive says.
+/// Reads a directive.
 fn read_directive(directive: &Value) -> Result<MergeDirective, MergeError> {
     match directive.as_str() {
         Some("delete") => Ok(MergeDirective::Delete),

@@ -37,7 +37,7 @@ fn kubectl() -> PathBuf {
     PathBuf::from(std::env::var_os("OPDEV_ORACLES").expect("OPDEV_ORACLES names no folder")).join("kubectl")
 }
 
-/// What kubectl prints; an error as its text.
+/// The output of kubectl; an error as its text.
 fn theirs(folder: &Path) -> Result<String, String> {
     let done = Command::new(kubectl()).arg("kustomize").arg(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -20,7 +20,7 @@ enum Change {
     Json(Value),
 }
 
-/// What may be renamed by a patch.
+/// The changes of its identity that a patch may make.
 #[derive(Clone, Copy, Default)]
 struct Allowed {
     name: bool,

@@ -96,7 +96,7 @@ impl Reader<'_> {
             },
             Kind::String(text) => Value::String(self.string(node, text)),
             Kind::Sequence(items) => {
-                // What is empty in a list stays, for no strategic merge looks into it.
+                // An empty value in a list stays, for no strategic merge looks into it.
                 let before = self.empty.len();
                 let items = items.iter().map(|item| self.value(item)).collect::<Result<_, _>>()?;
                 self.empty.truncate(before);
@@ -178,7 +178,7 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// What a plain scalar without a tag is to go-yaml v3.
+/// The value that go-yaml v3 gives a plain scalar without a tag.
 pub(crate) fn untagged(text: &str) -> Value {
     match yaml::resolve(text) {
         Scalar::Null => Value::Null,

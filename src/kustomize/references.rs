@@ -36,7 +36,7 @@ pub(crate) fn fix(resources: &mut [Resource], references: &[Referrers]) -> Resul
         let near = near(&all, referrer);
         let first_namespaces: BTreeSet<&str> = near.iter().map(|one| one.first_namespace.as_str()).collect();
         for target in references {
-            // What was never renamed needs no correction, and nothing else is looked for.
+            // A target that was never renamed needs no correction, and nothing else is looked for.
             let selected = |candidate: &&&Candidate<'_>| {
                 candidate
                     .former

@@ -324,7 +324,7 @@ fn places(
     }
 }
 
-/// What is made on the way to a place.
+/// The value that is made on the way to a place.
 fn fresh(rest: &[String]) -> Value {
     match rest.first() {
         None => Value::Null,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The namespace of objects that are in none.
 const OF_THE_CLUSTER: &str = "_non_namespaceable_";
 
-/// What an object is called.
+/// The identity of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) gvk: Gvk,
@@ -47,7 +47,7 @@ impl Id {
     }
 }
 
-/// What a generated object does with one of the same name that is there already.
+/// The behavior of a generated object towards one of the same name that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Behavior {
     #[default]

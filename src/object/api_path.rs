@@ -1,8 +1,7 @@
 //! Paths of the Kubernetes API: which resource, namespace, object and subresource a request names, and its
 //! verb.
 
-/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery,
-/// has none.
+/// The parts of a path of the Kubernetes API. A path without a resource, such as one of discovery, has none.
 #[derive(Clone, Debug)]
 pub struct ApiPath<'a> {
     /// Such as `deployments/web/status`.
@@ -71,7 +70,8 @@ fn asks_to_watch(query: &str) -> bool {
     values.next().is_some_and(is_true)
 }
 
-/// Reads the value of a boolean parameter as the API server does: only `0` and `false`, in any case of its letters, mean no.
+/// Reads the value of a boolean parameter as the API server does: only `0` and `false`, in any case of its
+/// letters, mean no.
 pub fn is_true(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
 }

@@ -53,12 +53,12 @@ impl Descriptions {
         Some(About { comment, told: parts.next().is_none() })
     }
 
-    /// What the API says of a definition, such as `io.k8s.api.core.v1.Pod`.
+    /// The API's description of a definition, such as `io.k8s.api.core.v1.Pod`.
     pub fn definition(&self, name: &str) -> Option<String> {
         self.field(name, "")
     }
 
-    /// What the API says of a field of a definition.
+    /// The API's description of a field of a definition.
     pub fn field(&self, definition: &str, field: &str) -> Option<String> {
         let about = self.about(definition, field)?;
         about.told.then(|| spoken(&about.comment))
@@ -71,7 +71,7 @@ impl Descriptions {
     }
 }
 
-/// What the API makes of a comment: one line for each paragraph, and for each line that is indented.
+/// The description that the API makes of a comment: one line for each paragraph, and for each indented line.
 fn spoken(comment: &str) -> String {
     let mut out = String::with_capacity(comment.len());
     for line in comment.lines() {

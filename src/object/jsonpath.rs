@@ -135,7 +135,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// What stands between brackets.
+/// The step that stands between brackets.
 fn bracket(text: &str) -> Option<PathStep> {
     if let Some(filter) = text.strip_prefix("?(") {
         return filter_step(filter.strip_suffix(')')?.trim());

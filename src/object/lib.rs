@@ -1,8 +1,9 @@
-//! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML.
-//! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
-//! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
-//! for server-side apply, `selector` for label and field selectors, `pack` for texts of objects in little memory,
-//! `jsonpath` for printer columns, `spelling` for mistyped words, `structural` for the schemas of CRDs. Rules in CEL have a package of their own, `opdev-cel`.
+//! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML. Pure: no IO, no
+//! clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema` with `facts` for what
+//! kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply` for server-side apply,
+//! `selector` for label and field selectors, `pack` for texts of objects in little memory, `jsonpath` for
+//! printer columns, `spelling` for mistyped words, `structural` for the schemas of CRDs. Rules in CEL have a
+//! package of their own, `opdev-cel`.
 //!
 //! Two managers apply the same field. The second one is refused, as the API server does it:
 //!
@@ -30,10 +31,11 @@
 //!     "spec": {"replicas": replicas},
 //! });
 //!
-//! let live = manager("helm").apply(None, &deployment(1), false)?;
-//! let refused = manager("kubectl").apply(Some(&live), &deployment(3), false).unwrap_err();
-//! let ApplyError::Conflicts(conflicts) = refused else { return Err(refused.into()) };
-//! assert_eq!((conflicts[0].manager.as_str(), conflicts[0].path.to_string().as_str()), ("helm", ".spec.replicas"));
+//! let live = manager("helm").apply(None, &deployment(1), false)?; let refused =
+//! manager("kubectl").apply(Some(&live), &deployment(3), false).unwrap_err(); let
+//! ApplyError::Conflicts(conflicts) = refused else { return Err(refused.into()) };
+//! assert_eq!((conflicts[0].manager.as_str(), conflicts[0].path.to_string().as_str()), ("helm",
+//! ".spec.replicas"));
 //!
 //! // With `force` the field changes its owner.
 //! let live = manager("kubectl").apply(Some(&live), &deployment(3), true)?;

@@ -53,7 +53,8 @@ impl Gvk {
     }
 }
 
-/// Group and kind of an object type, whichever version it is read at: custom resources of two versions are of one kind.
+/// Group and kind of an object type, whichever version it is read at: custom resources of two versions are of
+/// one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKind<'a> {
     /// API group, `""` for the core group.
@@ -77,7 +78,7 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// What identifies an object for as long as it lives, whichever version it is read at.
+/// The identity of an object for as long as it lives, whichever version it is read at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// API group.

@@ -92,7 +92,7 @@ impl ByKind {
         ByKind { shortest, kinds: Mutex::default() }
     }
 
-    /// Those of one kind, made where there are none.
+    /// The dictionaries of one kind, made where there are none.
     pub fn of(&self, kind: &str) -> Arc<Dictionaries> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kinds.get(kind) {
@@ -104,7 +104,7 @@ impl ByKind {
     }
 }
 
-/// What the texts of one kind are compared with.
+/// The dictionaries that the texts of each kind are packed with.
 #[derive(Debug)]
 pub struct Dictionaries {
     shortest: usize,
@@ -234,7 +234,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// What makes `text` of `other`.
+    /// The difference from `other` to `text`.
     pub fn new(text: &[u8], other: &[u8]) -> Difference {
         let mut bytes = Vec::new();
         for (at, piece) in text.chunks(PIECE).enumerate() {

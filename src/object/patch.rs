@@ -64,7 +64,7 @@ pub enum PatchError {
     NotAList,
     /// The patch has more operations than [`MAX_OPERATIONS`].
     TooManyOperations {
-        /// How many it has.
+        /// The number that it has.
         count: usize,
     },
     /// The copies of the patch add more bytes than [`MAX_COPIED`].
@@ -382,7 +382,7 @@ fn remove(document: &mut Value, path: &str, kind: Operation) -> Result<Value, Pa
     }
 }
 
-/// What stands at a path; `null` where a field is not there, as the server's library reads it.
+/// The value at a path; `null` where a field is not there, as the server's library reads it.
 fn get<'a>(document: &'a Value, path: &str, kind: Operation) -> Result<&'a Value, PatchError> {
     let Some((parents, last)) = split(path) else { return Ok(document) };
     let step = |at: &'a Value, part: &String| match at {

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 /// Makes the rules that span the fields of a value from the schema at a path; none where the schema has none.
 pub type CompileRules = fn(&str, &Value) -> Result<Option<Arc<dyn ValueRules>>, Vec<FieldError>>;
 
-/// The schema of a custom resource from its `openAPIV3Schema`, which stands at `path`, or what is wrong with it.
+/// The schema of a custom resource from its `openAPIV3Schema`, which stands at `path`, or what is wrong with
+/// it.
 pub fn schema_of(path: &str, schema: &Value, compile: CompileRules) -> Result<SchemaRef, Vec<FieldError>> {
     let mut errors = Vec::new();
     whole(schema, Level::Root, path, &mut errors);

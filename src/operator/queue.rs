@@ -3,9 +3,9 @@
 //! the others.
 //!
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per
-//! object. It carries sets of causes, not just keys: what asks for a reconcile while another one waits or
-//! runs is kept for it. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds
-//! back what is paused, or waits for a decision; `timers` says when an object is ready again by itself.
+//! object. It carries sets of causes, not just keys: a cause that comes while a reconcile waits or runs is
+//! kept for the next one. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` stops
+//! objects that are paused or wait for a decision; `timers` says when an object is ready again by itself.
 
 mod gate;
 mod timers;
@@ -34,7 +34,7 @@ pub(crate) fn kind_of(key: &ObjectKey) -> Kind {
     (key.group.clone(), key.kind.clone())
 }
 
-/// How urgent a cause is.
+/// The urgency of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
     /// Kept for the next reconcile, whatever leads to it: the echo of an own write.
@@ -59,7 +59,7 @@ pub(crate) struct Trace {
     pub(crate) listed: bool,
 }
 
-/// Whose state of an object a mark is, as far as the reconcile knows that has just ended.
+/// The origin of an object's state, as far as the reconcile knows that has just ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// It wrote it.
@@ -75,13 +75,13 @@ pub(crate) enum Origin {
 pub(crate) struct Taken {
     pub(crate) key: ObjectKey,
     pub(crate) causes: Vec<Cause>,
-    /// How long it had been ready.
+    /// The time it had been ready.
     pub(crate) queued: Duration,
     /// How many reconciles in a row have failed before this one.
     pub(crate) failures: u32,
 }
 
-/// How a reconcile ended.
+/// The end of a reconcile.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// Well; runs again after a while, where it says so.
@@ -90,7 +90,7 @@ pub(crate) enum Ended {
     Failed { error: String, retry: Option<Retry> },
 }
 
-/// How soon a failed reconcile is tried again. Each further failure doubles the pause.
+/// The pause before a failed reconcile is tried again. Each further failure doubles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     /// As controller-runtime does.
@@ -326,7 +326,7 @@ impl Queue {
         self.ready.get(kind).map_or(0, |ready| ready.iter().filter(|key| !self.gate.holds(key)).count())
     }
 
-    /// How full it is. Asked after each change of any object, so it looks at none where nothing is held.
+    /// How full it is. Asked after each change of any object, so it looks at none where nothing is paused.
     pub(crate) fn counts(&self) -> QueueChanged {
         let ready = self.ready.values();
         let waiting = if self.gate.is_open() {

@@ -12,9 +12,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// What the leader of the group does. The signals are those that ask the program to stop.
+/// The script of the group's leader. The signals are those that ask the program to stop.
 const LEADER: &str = "trap '' TERM INT HUP QUIT; echo; read -r _; kill -KILL 0";
-/// What it does where something in the group has to end processes outside of the group first, as a debugger
+/// The script where something in the group has to end processes outside of the group first, as a debugger
 /// has.
 const PATIENT_LEADER: &str =
     "trap '' TERM INT HUP QUIT; echo; read -r _; kill -TERM 0; sleep 1; kill -KILL 0";
@@ -48,7 +48,7 @@ pub struct ProcessGroup {
     _held: Option<ChildStdin>,
 }
 
-/// How a process is started.
+/// The start of a process.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// The program and its arguments; never empty.
@@ -59,7 +59,7 @@ pub struct Launch<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Variables of opdev itself that it must not see.
     pub without: &'a [&'a str],
-    /// How what is left of it ends.
+    /// The end of its group.
     pub ends: GroupEnd,
 }
 
@@ -170,10 +170,10 @@ impl ProcessGroup {
     }
 }
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its end.
 #[derive(Debug)]
 pub struct Printed {
-    /// How it ended; `None` where it took too long and was killed.
+    /// The exit status; `None` where it took too long and was killed.
     pub status: Option<ExitStatus>,
     /// Standard output, and after it standard error.
     pub text: Vec<u8>,
@@ -197,9 +197,9 @@ const MOST_PRINTED: u64 = 16 << 20;
 /// How long the pipes of a command that has ended may stay open: what left its group may hold them for ever.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// What a command has said, and how it ended.
+/// The output of a command so far, and its end.
 pub struct Said {
-    /// How it ended; `None` where it took too long and was killed.
+    /// The exit status; `None` where it took too long and was killed.
     pub status: Option<std::io::Result<ExitStatus>>,
     /// The first bytes of standard output.
     pub stdout: Vec<u8>,

@@ -19,7 +19,7 @@ pub struct Holder {
     pub pid: u32,
     /// Since when.
     pub since: Timestamp,
-    /// What it does, such as `opdev run --plain`.
+    /// The command, such as `opdev run --plain`.
     pub what: String,
 }
 
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!((holder.pid, holder.what.as_str()), (std::process::id(), "opdev run"));
         drop(first);
         assert!(take("opdev run").is_ok());
-        // What a process that died has left behind holds nothing.
+        // A file of a process that died locks nothing.
         std::fs::write(&path, r#"{"pid":1,"since":"2026-01-01T00:00:00Z","what":"opdev run"}"#).unwrap();
         assert!(take("opdev run").is_ok());
         assert!(is_alive(std::process::id()));

@@ -23,7 +23,7 @@ pub struct PrivateFolder {
     path: PathBuf,
 }
 
-/// What other users may do in a folder.
+/// The rights of other users in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Others {
     MayNotWrite,
@@ -164,7 +164,7 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// What a file holds; `None` where there is none.
+    /// The content of a file; `None` where there is none.
     ///
     /// # Errors
     /// Where it is a link or no file, or cannot be read.

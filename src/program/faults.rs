@@ -1,6 +1,6 @@
-//! Faults on request in what a process asks of the embedded control plane: delays, refusals, lost answers,
-//! watches that are held, cut or expired. Only there: a cluster that others use is never disturbed. The same
-//! seed disturbs the same calls in the same order.
+//! Faults on request in the calls of a process to the embedded control plane: delays, refusals, lost answers,
+//! watches that deliver nothing, are cut or expire. Only there: a cluster that others use is never disturbed.
+//! The same seed disturbs the same calls in the same order.
 
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
 use opdev_event::{Fault, FaultRule};
@@ -33,9 +33,9 @@ struct Inner {
 #[derive(Debug)]
 struct Live {
     rule: FaultRule,
-    /// How many calls matched.
+    /// The number of calls that matched.
     met: u32,
-    /// How many it may still hit.
+    /// The number of calls that it may still hit.
     left: Option<u32>,
 }
 
@@ -57,8 +57,9 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule
-    /// holds it any more. Rules of watches that last for a time end by themselves, which takes a runtime.
+    /// Replaces all rules; the seed decides which calls are hit. Events that waited come through where no
+    /// rule stops them any more. Rules of watches that last for a time end by themselves, which takes a
+    /// runtime.
     pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
         let (generation, times) = {
             let mut inner = self.lock();
@@ -87,7 +88,7 @@ impl Faults {
         self.active.subscribe()
     }
 
-    /// Lets one more event of each held watch through; says whether any watch is held.
+    /// Lets one more event of each stopped watch through. Returns true if any watch is stopped.
     pub fn step(&self) -> bool {
         let mut held = false;
         for gate in self.lock().gates.values() {
@@ -179,7 +180,7 @@ impl Inner {
         let wanted: Vec<Passage> = self.gates.keys().map(|resource| self.passage(resource)).collect();
         for (gate, wanted) in self.gates.values().zip(wanted) {
             gate.send_if_modified(|passage| {
-                // Those that came through step by step stay through.
+                // Requests that came through step by step stay through.
                 let other = !matches!((&*passage, wanted), (Passage::Held(_), Passage::Held(_)));
                 let changed = other && *passage != wanted;
                 if changed {

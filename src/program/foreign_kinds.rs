@@ -85,7 +85,7 @@ async fn apply_all(client: &Client, crds: &[Value]) -> anyhow::Result<Vec<String
         let uri = format!("{list}?fieldManager={OWN_MANAGER}");
         match send(client, Method::POST, &uri, "application/json", Some(crd)).await {
             Ok(_) => names.push(name),
-            // One that is there may be newer, and objects may have its fields.
+            // A definition that is there may be newer, and objects may have its fields.
             Err(error) if ApiError::of(&error).is_some_and(ApiError::already_exists) => {}
             Err(error) => return Err(error),
         }

@@ -133,7 +133,7 @@ impl Told {
 
     fn hear(&self, line: &str) {
         if let (Some(stops), Some(reason)) = (&self.stops, debugger::stop_reason(line)) {
-            // One that waits to be heard says the same.
+            // A reason that waits to be heard says the same.
             let _ = stops.try_send(reason.to_owned());
         }
     }
@@ -167,7 +167,7 @@ impl Told {
             }
             (None, Some(object)) => {
                 if let Some(named) = self.named.as_ref().filter(|_| self.traced.is_some()) {
-                    // One is enough.
+                    // A single message is enough.
                     let _ = named.try_send(());
                 }
                 let (object, reason) = (object.clone(), entry.reason.clone());
@@ -175,7 +175,7 @@ impl Told {
             }
             (None, None) => None,
         };
-        // One that finds no room is shown as it is: better twice than never.
+        // A line that finds no room is shown as it is: better twice than never.
         if let (Some(traced), Some(seen)) = (&self.traced, seen)
             && traced.try_send(seen).is_ok()
         {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// A line, and what followed it without a beginning of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
-    /// How bad; `None` where the line does not say.
+    /// The level; `None` where the line does not say.
     pub(super) level: Option<Level>,
     /// The logger that wrote it; empty where the line does not say.
     pub(super) logger: String,

@@ -61,7 +61,7 @@ impl ObservationQueue {
                 return found;
             }
             self.sleeps.store(true, Ordering::Release);
-            // One may have come before whoever brought it knew that.
+            // An observation may have come before its sender knew that.
             if self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
                 self.woken.notified().await;
             }

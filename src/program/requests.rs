@@ -36,7 +36,7 @@ impl Handles {
     pub fn takes(&self, id: RequestId, task: &Task, sources: &Sources, events: &EventSink) -> bool {
         if let Task::Sources(SourcesTask::Reload) = task {
             for program in &self.0 {
-                // One that is full of asks builds anew anyway.
+                // A program whose queue is full builds anew anyway.
                 let _ = program.ask.try_send(Ask::Restart);
             }
         }

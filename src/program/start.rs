@@ -100,7 +100,7 @@ pub struct Place<'a> {
     /// The faults that its calls get from the start, and the number that decides which calls are hit by
     /// chance.
     pub disturb: (&'a [FaultRule], u64),
-    /// Whom its calls are made as, where not as the user.
+    /// The identity of its calls, where it is not the user's.
     pub acting: Option<&'a Identity>,
     /// The audience of each of its calls, besides the trace.
     pub audit: Option<&'a Audit>,

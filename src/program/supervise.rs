@@ -78,7 +78,7 @@ pub struct Start {
     /// The saved files that led to it, relative to the project's root; empty for the first one and after a
     /// crash.
     pub files: Vec<String>,
-    /// How much was added to the build.
+    /// The trace files that were added to the build.
     pub rung: Option<Rung>,
 }
 
@@ -203,7 +203,7 @@ struct Life {
     /// Saved since the program that runs was built.
     files: Vec<String>,
     saved_at: Option<Instant>,
-    /// How much was added to the program that was started last.
+    /// The trace files that were added to the program that was started last.
     rung: Option<Rung>,
     /// True if it tells of its reconciles itself.
     tells: bool,
@@ -464,7 +464,7 @@ impl Life {
                     self.notice(Level::Warn, warning.clone()).await;
                 }
                 let last = self.built.replace(built);
-                // One that was never started is no program to go back to.
+                // A program that was never started is not a version to go back to.
                 if !self.fresh {
                     self.started = last;
                 }

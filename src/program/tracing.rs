@@ -48,7 +48,7 @@ const PASSES: usize = 256;
 #[derive(Debug)]
 pub struct Tracing {
     listener: Listener,
-    /// What lets the program in, for as long as this lives.
+    /// The program's access, for as long as this lives.
     way: Way,
     starts: Sender<SavedStart>,
     printed: Sender<Seen>,
@@ -59,7 +59,7 @@ pub struct Tracing {
     task: JoinHandle<()>,
 }
 
-/// How the calls of a program come by.
+/// The way the calls of a program come by.
 #[derive(Debug)]
 enum Way {
     /// Into the embedded control plane, with this token.
@@ -228,7 +228,7 @@ impl Tracing {
         self.reconciles.subscribe()
     }
 
-    /// What is done to its calls on purpose; `None` where they go to a cluster, which is never disturbed.
+    /// The faults that its calls get; `None` where they go to a cluster, which is never disturbed.
     pub fn faults(&self) -> Option<&Arc<Faults>> {
         matches!(self.way, Way::Plane(_)).then_some(&self.faults)
     }
@@ -240,7 +240,7 @@ impl Drop for Tracing {
     }
 }
 
-/// What the task hears from at first.
+/// The inputs of the task at its start.
 struct TraceInput {
     listener: Listener,
     records: Receiver<Traced>,
@@ -320,7 +320,7 @@ impl Observer for CallCopies {
                 see(call(exchange));
             }
         }
-        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at
+        // Requests that fill caches matter only by their objects and events, and discovery does not matter at
         // all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
@@ -402,7 +402,7 @@ impl Sources {
     }
 }
 
-/// What the task hears.
+/// An input of the task.
 enum Heard {
     Seen(Vec<Observation>),
     Starts(Vec<String>, u64),

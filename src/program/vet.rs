@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tokio_util::task::AbortOnDropHandle;
 
-const HINT: &str = "the program runs all the same; operator.vet: false in opdev.yaml ends these checks";
+const HINT: &str = "the program keeps running; operator.vet: false in opdev.yaml ends these checks";
 
-/// What was found: a file and what is said of it. Not the line, which changes with each save above it.
+/// A finding: a file and its message. Not the line, which changes with each save above it.
 type Finding = (String, String);
 
 /// The look at the files that were saved last.
@@ -22,7 +22,7 @@ pub(super) struct Vet {
     /// Folders of packages, relative to the project's root, whose files were saved since they were looked at
     /// last.
     folders: BTreeSet<PathBuf>,
-    /// What was told, and how often it is there.
+    /// Findings that were shown, and how often each is there.
     told: BTreeMap<Finding, usize>,
 }
 
@@ -48,7 +48,7 @@ impl Vet {
         }
         let saved = files.iter().filter(|file| file.ends_with(".go"));
         self.folders.extend(saved.filter_map(|file| Some(Path::new(file).parent()?.to_owned())));
-        // One that is gone would have vet look at none of the others.
+        // A folder that is gone would have vet look at none of the others.
         self.folders.retain(|folder| has_go_files(&builder.root.join(folder)));
         let package = |folder: &PathBuf| {
             let inside = builder.root.join(folder);
@@ -73,7 +73,7 @@ impl Vet {
         found.map_or_else(Vec::new, |found| self.news(&looked, &found))
     }
 
-    /// What of this was not told yet. Of packages that were not looked at nothing is forgotten.
+    /// The findings that were not shown yet. Findings of packages that were not looked at are kept.
     fn news(&mut self, looked: &BTreeSet<PathBuf>, found: &[Diagnostic]) -> Vec<Notice> {
         let before = std::mem::take(&mut self.told);
         let is_old = |file: &str| Path::new(file).parent().is_some_and(|folder| !looked.contains(folder));

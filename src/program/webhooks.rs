@@ -266,7 +266,7 @@ impl Serving {
         }
     }
 
-    /// What an earlier opdev has left would refuse every object until the program is up.
+    /// Configurations left by an earlier opdev would refuse every object until the program is up.
     async fn clear(&self) {
         self.cleared.get_or_init(|| self.remove()).await;
     }
@@ -317,7 +317,7 @@ impl Serving {
         let said = Arc::clone(&self.said.borrow());
         if let Some(folder) = said.webhooks.own.as_ref().and_then(|own| mount_folder(&own.folder).ok()) {
             for name in FILES {
-                // One that is missing was not mounted.
+                // A file that is missing was not mounted.
                 _ = folder.remove(name);
             }
         }

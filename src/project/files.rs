@@ -62,7 +62,7 @@ pub struct Unasked {
 }
 
 impl Memory {
-    /// What is left where all of it got lost, and these sources serve.
+    /// A memory after its loss, with these sources serving.
     pub fn after(serving: Arc<Sources>) -> Memory {
         Memory { loader: Loader::after(serving), ..Memory::default() }
     }

@@ -9,7 +9,7 @@ pub fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
     yaml_files_of(&mut read::Walk::from(path), path, levels)
 }
 
-/// Those files, as a part of a longer walk.
+/// The YAML files below a path, as a part of a longer walk.
 pub fn yaml_files_of(walk: &mut read::Walk, path: &Path, levels: usize) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];

@@ -1,6 +1,6 @@
 //! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and
-//! other tools. Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds
-//! the operator up.
+//! other tools. Written by a thread of its own; a slow disk drops lines (counted in the file) and never
+//! delays the operator.
 
 use anyhow::{Context as _, Result};
 use opdev_event::Event;

@@ -98,7 +98,7 @@ impl Files {
     /// Tells what the files say, now and whenever that has changed. Ends with its caller.
     pub async fn follow(self, events: EventSink, quiet: Duration, poll: bool) {
         let mut known = Preferences::default();
-        // What the kernel refuses is told by the watcher of the project's files.
+        // The watcher of the project's files reports a refusal of the kernel.
         let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));
         let Ok(mut watcher) = watcher else { return };
         loop {

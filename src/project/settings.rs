@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-/// What `opdev.yaml` may say; every field is optional.
+/// The settings in `opdev.yaml`; every field is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {
@@ -26,7 +26,7 @@ pub struct Settings {
     pub types: Option<Vec<String>>,
     /// The script or the folder of templates that reconciles a kind, by the kind.
     pub reconcilers: BTreeMap<String, String>,
-    /// What of the outside reconcilers may reach.
+    /// The parts of the outside world that reconcilers may reach.
     pub allow: Allow,
     /// Where objects of a kind say how many replicas they want, such as `.spec.size`, by the kind.
     pub scale: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub struct Settings {
     pub apply_on_start: Vec<String>,
     /// The outcome for custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
-    /// How files are watched, and what a saved chart does.
+    /// The watching of files, and the effect of a saved chart.
     pub reload: Reload,
     /// How much history is kept in memory, such as `64Mi`.
     pub history: Option<String>,
@@ -150,7 +150,7 @@ pub fn bytes(text: &str) -> Result<usize, BytesError> {
     if bytes < LEAST { Err(BytesError::TooFew(text.to_owned())) } else { Ok(bytes) }
 }
 
-/// What of the outside reconcilers may reach; nothing unless it is named here.
+/// The parts of the outside world that reconcilers may reach; nothing unless it is named here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Allow {
@@ -160,7 +160,7 @@ pub struct Allow {
     pub programs: Vec<String>,
 }
 
-/// How files are watched, and what a saved chart does.
+/// The watching of files, and the effect of a saved chart.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Reload {
@@ -168,13 +168,13 @@ pub struct Reload {
     pub debounce: Option<u64>,
     /// True to look at the files twice a second rather than to listen to the kernel.
     pub poll: bool,
-    /// What a saved chart does to the revision that is deployed: `rewrite` or `upgrade`. `reload: upgrade` says the
-    /// same. Without it the hooks decide.
+    /// The effect of a saved chart on the deployed revision: `rewrite` or `upgrade`. `reload: upgrade` says
+    /// the same. Without it the hooks decide.
     #[serde(deserialize_with = "on_save")]
     pub release: Option<OnSave>,
 }
 
-/// What a saved chart does, by its word.
+/// The effect of a saved chart, by its word.
 fn on_save_of(word: &str) -> Option<OnSave> {
     match word {
         "rewrite" => Some(OnSave::Rewrite),
@@ -336,7 +336,8 @@ fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
     }
     let line = line_of(text, key);
     let (message, hint) = if key == "allowContexts" {
-        // It may come from anybody, and would let its author choose the cluster that the user's credentials write to.
+        // It may come from anybody, and would let its author choose the cluster that the user's credentials
+        // write to.
         let hint = "start opdev with --allow-context NAME, or add allowContexts to your own ~/.config/opdev/config.yaml";
         (format!("the setting `{key}` of a project has no effect"), Some(hint.to_owned()))
     } else if LATER.contains(&key) {
@@ -491,7 +492,7 @@ mod tests {
         let told = format!("{settings:?}");
         assert_eq!((settings.reload.debounce, settings.reload.poll), (Some(5000), true));
         assert!(!told.contains("None") && !told.contains("[]") && !told.contains("{}"), "{told}");
-        // What the schema refuses, the reader refuses.
+        // The reader refuses whatever the schema refuses.
         for (name, _) in
             named.iter().filter(|(name, _)| !matches!(name.as_str(), "theme" | "keys" | "mouse" | "glyphs"))
         {

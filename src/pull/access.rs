@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 
-/// How a chart repository or a registry is reached.
+/// The access to a chart repository or a registry.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The user of basic authentication; empty for none.
@@ -23,7 +23,7 @@ pub struct Access {
     /// True if the credentials go to every host that an index names, and not to the repository's only; also
     /// whether one login goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
-    /// What the command line alone says, where the entry of a repository is mixed in.
+    /// The access of the command line alone, where the entry of a repository is mixed in.
     pub of_command_line: Option<Box<Access>>,
 }
 

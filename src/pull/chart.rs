@@ -20,7 +20,7 @@ pub struct ChartRequest {
     pub repository: String,
     /// A version or a range of versions; empty for the newest release.
     pub version: String,
-    /// How it is reached.
+    /// The access to its repository.
     pub access: Access,
 }
 
@@ -31,7 +31,7 @@ pub struct Downloaded {
     pub archive: Vec<u8>,
     /// The name of its file, such as `web-1.2.3.tgz`.
     pub file_name: String,
-    /// What the user should know, such as the digest in a registry.
+    /// Notes for the user, such as the digest in a registry.
     pub notes: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ fn is_below(url: &Url, repository: &str) -> bool {
     })
 }
 
-/// What the command line says of the access wins over what the repository's entry says.
+/// Merges the access of the command line with that of the repository's entry. The command line wins.
 fn merged(given: &Access, known: Repository) -> Access {
     let of_entry = known.access;
     let with_login = if given.has_login() { given } else { &of_entry };
@@ -186,7 +186,7 @@ pub(super) fn from_entry(
     let url = entry.address(base, chart)?;
     let fallback = format!("{chart}-{}.tgz", entry.version);
     let found = if is_registry(url.as_str()) {
-        // What the user has said of the repository, its login above all, does not hold for another server.
+        // The user's access to the repository, the login above all, does not count for another server.
         from_registry(url.as_str(), &entry.version, &web.access.for_registry(), homes)?
     } else {
         fetched(web, &url, base, &fallback)?

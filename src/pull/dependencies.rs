@@ -1,5 +1,5 @@
-//! The dependencies of a chart: which versions there are, which fit, and their archives. Everything is downloaded and
-//! checked before a file would change, so the result is a [`Plan`] of all or nothing.
+//! The dependencies of a chart: which versions there are, which fit, and their archives. Everything is
+//! downloaded and checked before a file would change, so the result is a [`Plan`] of all or nothing.
 
 use super::chart::{address, choose, from_entry, from_registry, index};
 use super::index::{Entry, Index};
@@ -17,7 +17,7 @@ use opdev_template::semver::{Constraint, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What is to become of the files of a chart.
+/// The changes to the files of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Archives in `charts/` by file name.
@@ -34,7 +34,8 @@ pub struct Dependencies<'a> {
     pub chart: &'a Path,
     /// Helm's files.
     pub homes: &'a Homes,
-    /// How registries are reached, and repositories of which only the address is known. The login is for registries only.
+    /// How registries are reached, and repositories of which only the address is known. The login is for
+    /// registries only.
     pub access: &'a Access,
     /// True if indexes are downloaded; else those of `helm repo update` count.
     pub refresh: bool,
@@ -42,7 +43,7 @@ pub struct Dependencies<'a> {
     pub say: &'a mut dyn FnMut(&str),
 }
 
-/// The content that was read of a chart.
+/// A chart as it was read, with its dependencies and its lock.
 struct Wanted {
     chart: Chart,
     dependencies: Vec<Dependency>,
@@ -55,7 +56,7 @@ struct Wanted {
 struct Indexes(BTreeMap<String, (Index, Web)>);
 
 impl Dependencies<'_> {
-    /// What `helm dependency update` would do.
+    /// The changes of `helm dependency update`.
     ///
     /// # Errors
     /// Why a dependency cannot be had. Then nothing is to change.
@@ -76,7 +77,7 @@ impl Dependencies<'_> {
         Ok(plan)
     }
 
-    /// What `helm dependency build` would do: the versions of the lock, or an update where there is none.
+    /// The changes of `helm dependency build`: the versions of the lock, or an update where there is none.
     ///
     /// # Errors
     /// A lock that is out of date, or why a dependency cannot be had.
@@ -111,7 +112,7 @@ impl Dependencies<'_> {
             bail!("only unpacked charts can be updated");
         }
         let files = read_dir(self.chart).with_context(|| format!("the chart {path} cannot be read"))?;
-        // What lies in charts/ is what is to be fixed.
+        // Files in charts/ are left out: they are to be replaced.
         let own = |path: &str| !path.starts_with("charts/");
         let own: FileSet =
             files.iter().filter(|(path, _)| own(path)).map(|(path, data)| (path, data.clone())).collect();
@@ -216,7 +217,7 @@ impl Dependencies<'_> {
                 }
                 Err(error) => {
                     (self.say)(&format!("...Unable to get an update from the {name:?} chart repository"));
-                    // What was downloaded before may do, as in Helm.
+                    // An index that was downloaded before may do, as in Helm.
                     read(&cached).map_err(|_| error)?
                 }
             }

@@ -161,7 +161,7 @@ pub fn download_image(
     Ok(BaseImage { digest: manifest.digest, config, layers })
 }
 
-/// What is uploaded: blobs first, then manifests, the one with the tag last.
+/// The parts of an upload: blobs first, then manifests, the one with the tag last.
 #[derive(Debug, Default)]
 pub struct Upload<'a> {
     /// Digests and contents.

@@ -1,4 +1,5 @@
-//! The index of a chart repository: which charts there are, in which versions, and where their archives lie. Pure.
+//! The index of a chart repository: which charts there are, in which versions, and where their archives lie.
+//! Pure.
 
 use super::web::shown;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -103,7 +104,8 @@ impl Index {
             bail!("empty index.yaml file");
         }
         let text = std::str::from_utf8(bytes).context("the index is no text")?;
-        // A value costs about a hundred bytes of memory, however short it is. Each stands behind one of these.
+        // A value costs about a hundred bytes of memory, however short it is. Each stands behind one of
+        // these.
         let values = bytes.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'[' | b'{')).count();
         if values > MOST_VALUES {
             bail!("the index holds more than {MOST_VALUES} values; opdev reads no such index");
@@ -154,8 +156,8 @@ impl Index {
         }
     }
 
-    /// The version of a chart that is wanted: that very text, else the newest one that the constraint allows. An empty one
-    /// allows every release.
+    /// The version of a chart that is wanted: that very text, else the newest one that the constraint allows.
+    /// An empty one allows every release.
     ///
     /// # Errors
     /// [`NotFound`], or a constraint that cannot be read.
@@ -239,7 +241,8 @@ impl Entry {
     }
 }
 
-/// An address below another one. The query of the repository, which may hold a token, goes along, but not to another server.
+/// An address below another one. The query of the repository, which may hold a token, goes along, but not to
+/// another server.
 ///
 /// # Errors
 /// It is no address.

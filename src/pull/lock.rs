@@ -7,7 +7,7 @@ use opdev_object::yaml;
 use opdev_os::sha256;
 use serde_json::{Value, json};
 
-/// What a lock holds.
+/// The content of a lock.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lock {
     pub(super) dependencies: Vec<Dependency>,

@@ -13,7 +13,7 @@ use url::Url;
 
 const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
-/// What Helm wrote while registries were an experiment.
+/// The media type that Helm wrote while registries were an experiment.
 const OLD_CONTENT: &str = "application/tar+gzip";
 /// Pages of tags, and manifests in an index.
 const MOST: usize = 1_000;

@@ -18,7 +18,7 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application
 /// Bytes of a manifest, a list of tags with all its pages, or a token.
 pub(super) const SMALL: u64 = 8 << 20;
 
-/// What is done in a repository, in the word of its tokens.
+/// The right that a token gives in a repository.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rights {
     Pull,
@@ -33,9 +33,9 @@ impl Rights {
         }
     }
 
-    /// What a token is asked for: what the registry names, and of a repository also what is done there later.
-    /// A push begins with a question whether something is there, for which a registry names the right to pull
-    /// alone.
+    /// The scope of a token: the one that the registry names, and for a repository also the right that is
+    /// needed later. A push begins with a question whether something is there, for which a registry names the
+    /// right to pull alone.
     fn scope(self, named: &str, repository: &str) -> String {
         if named.is_empty() {
             return format!("repository:{repository}:{}", self.word());
@@ -93,7 +93,7 @@ impl<'a> RegistryClient<'a> {
         Ok(Manifest { content, digest })
     }
 
-    /// What a digest names; `what` it is stands in errors.
+    /// Downloads the blob of a digest. `what` names it in errors.
     pub(super) fn blob(&mut self, digest: &str, largest: u64, what: &str) -> Result<Vec<u8>> {
         let url = self.url(&format!("blobs/{digest}"))?;
         let answer = self.get(&url, "*/*", largest)?;
@@ -217,8 +217,7 @@ impl<'a> RegistryClient<'a> {
         })
     }
 
-    /// What a registry answers in place of what it was asked for, and what to do where it does not know or
-    /// trust the user.
+    /// The error of a registry's refusal, with a remedy where the registry does not know or trust the user.
     fn refused(&self, method: &str, url: &Url, answer: &Answer) -> anyhow::Error {
         let hint = match (answer.status, self.login_from.as_deref()) {
             (401, Some("--username")) => {
@@ -291,7 +290,7 @@ impl<'a> RegistryClient<'a> {
     }
 }
 
-/// What a registry answers in place of what it was asked for.
+/// The error of a registry's refusal.
 fn refused(method: &str, url: &Url, answer: &Answer, hint: &str) -> anyhow::Error {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let first = &body["errors"][0];
@@ -304,7 +303,7 @@ fn refused(method: &str, url: &Url, answer: &Answer, hint: &str) -> anyhow::Erro
     anyhow!("{method} {:?}: response status code {}{more}{hint}", shown(url), answer.status)
 }
 
-/// What a server wants before it answers.
+/// The login that a server asks for.
 #[derive(Debug, PartialEq, Eq)]
 struct Challenge {
     /// In lower case.

@@ -137,7 +137,7 @@ impl<In: Transport> Connector<In> for Absolute {
 /// A connection to a proxy, for one request.
 struct ByProxy<In> {
     inner: In,
-    /// What stands before the path, and the login, until the first bytes are sent.
+    /// The text before the path, and the login, until the first bytes are sent.
     unsent: Option<(String, Option<String>)>,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Web {
     pub(super) access: Access,
 }
 
-/// What a server has answered.
+/// The answer of a server.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -240,7 +240,7 @@ impl Web {
     }
 }
 
-/// What all requests have in common.
+/// The settings that all requests share.
 fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
         // The server's address decides which proxy leads to it.
@@ -261,7 +261,7 @@ fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
         .tls_config(tls)
 }
 
-/// What rustls says of bytes that are no message of TLS.
+/// The error of rustls for bytes that are no message of TLS.
 const NO_TLS: &str = "corrupt message";
 
 fn is_no_tls(error: &ureq::Error) -> bool {
@@ -309,7 +309,8 @@ pub(super) fn shown_text(text: &str) -> String {
             let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
             if is_plain { text.to_owned() } else { shown(&url) }
         }
-        // What is no address may still hold a password; in `ann:PASSWORD@host` the scheme would be `ann`.
+        // A text that is no address may still hold a password; in `ann:PASSWORD@host` the scheme would be
+        // `ann`.
         Ok(_) | Err(_) => {
             let text = text.split('?').next().unwrap_or_default();
             text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned()
@@ -321,7 +322,7 @@ pub(super) fn shown_text(text: &str) -> String {
 #[derive(Debug)]
 pub(super) struct NoAnswer {
     message: String,
-    /// What the user can do about it at a registry.
+    /// The user's remedy at a registry.
     pub(super) hint: &'static str,
 }
 
@@ -392,7 +393,8 @@ fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer
     Ok(Answer { status: head.status.as_u16(), headers: head.headers, body, from })
 }
 
-/// Reads a body to its end. One that drips would hold a command up for as long as it likes.
+/// Reads a body to its end, within a time: a body that drips would keep a command waiting for as long as it
+/// likes.
 fn read_body(mut body: impl Read, patience: Duration) -> std::io::Result<Vec<u8>> {
     let (began, mut bytes, mut part) = (Instant::now(), Vec::new(), vec![0; 64 << 10]);
     loop {

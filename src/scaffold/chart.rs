@@ -88,7 +88,7 @@ fn new_chart(api: &NewApi) -> Result<ChartSource> {
     ChartSource::load(&name, files, Vec::new())
 }
 
-/// What a project of types lacks before it gets its first chart.
+/// Creates the files that a project of types lacks before it gets its first chart.
 fn ensure_chart_files(api: &NewApi, draft: &mut Draft<'_>) {
     draft.create_missing("watches.yaml", include_str!("files/chart/watches.yaml"));
     let values = [
@@ -176,7 +176,7 @@ fn add_rules(api: &NewApi, source: &ChartSource, draft: &mut Draft<'_>) {
             unknown.join(", ")
         ));
     }
-    // What Helm itself needs; the Operator SDK's file has it under the same heading.
+    // Helm itself needs these rules; the Operator SDK's file has them under the same heading.
     if draft.read("config/rbac/role.yaml").is_some_and(|text| !text.contains("## Base operator rules")) {
         insert(RULES, include_str!("files/chart/base_rules.yaml"), draft);
     }

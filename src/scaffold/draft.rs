@@ -23,7 +23,7 @@ pub trait ProjectFiles {
     fn list(&self, folder: &str) -> Vec<String>;
 }
 
-/// What writing a file means for the one that is there.
+/// The effect of writing a file on the one that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// There is none.
@@ -55,11 +55,11 @@ impl Action {
 pub struct PlannedFile {
     /// Its content.
     pub content: Vec<u8>,
-    /// What writing it means.
+    /// The effect of writing it.
     pub action: Action,
 }
 
-/// What a command is about to write.
+/// The files that a command is about to write.
 pub struct Draft<'a> {
     present: &'a dyn ProjectFiles,
     files: BTreeMap<String, PlannedFile>,
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         &self.files
     }
 
-    /// What the user should know beside the files.
+    /// Warnings beside the files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -193,7 +193,7 @@ mod tests {
             draft.update("watches.yaml", format!("{text}- a\n"));
             assert_eq!(draft.conflicts(), ["watches.yaml"], "{present:?}");
         }
-        // What grows is our own plan, not the user's file.
+        // A file that grows twice is our own plan, not the user's file.
         let disk = One(PresentFile::Content(b"mine: true\n".to_vec()));
         let mut draft = Draft::new(&disk, false);
         draft.create("config/rbac/role.yaml", "rules:\n");

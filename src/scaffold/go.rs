@@ -39,7 +39,7 @@ pub(super) fn registration(folder: &str, info: &str) -> Result<Registration> {
 }
 
 impl Registration {
-    /// What stands at the end of a type file.
+    /// The last lines of a type file.
     pub(super) fn text(self, kind: &str) -> String {
         let call = match self {
             Registration::Objects => format!("\tSchemeBuilder.Register(&{kind}{{}}, &{kind}List{{}})\n"),
@@ -106,7 +106,7 @@ struct Names {
     package: String,
     /// Its import with its name where that differs.
     import: String,
-    /// What it calls itself in logs and metrics.
+    /// The name of the controller in logs and metrics.
     controller: String,
 }
 
@@ -209,7 +209,7 @@ pub(super) fn add_copies(folder: &str, year: &str, draft: &mut Draft<'_>) {
     let path = format!("{folder}/{DEEP_COPY_FILE}");
     match made.files.into_iter().find(|file| file.dir.trim_start_matches("./") == folder) {
         Some(file) => draft.update(&path, file.text),
-        // What the package names of other modules stands in Go's module cache, which is not looked at here.
+        // Types of other modules are in Go's module cache, which is not read here.
         None => draft.warn(format!(
             "{path} is not written, for the package names types of other modules: `opdev deepcopy` or `make generate` writes it; \
              until then the program does not build"

@@ -1,6 +1,6 @@
 //! Inserts entries at the scaffold markers of kubebuilder and the Operator SDK: comments such as
-//! `# +kubebuilder:scaffold:watch`. Both tools accept them with and without a space after `#`. Without a marker an entry
-//! goes to the end of the list it belongs to. What the user wrote stays as it is.
+//! `# +kubebuilder:scaffold:watch`. Both tools accept them with and without a space after `#`. Without a
+//! marker an entry goes to the end of the list it belongs to. What the user wrote stays as it is.
 
 /// The list in a YAML file to which entries belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

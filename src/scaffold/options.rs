@@ -32,7 +32,7 @@ impl Layout {
     }
 }
 
-/// What `opdev init` asks.
+/// The options of `opdev init`.
 #[derive(Clone, Debug)]
 pub struct InitOptions {
     /// The domain of all API groups, such as `my.domain`.
@@ -51,7 +51,7 @@ pub struct InitOptions {
 /// The chart of a new API.
 #[derive(Clone, Debug)]
 pub struct ChartSource {
-    /// What the user named it by, for messages.
+    /// The user's name for the chart, for messages.
     pub reference: String,
     /// Its files, by path from its folder.
     pub files: FileSet,
@@ -86,7 +86,7 @@ impl ChartSource {
     }
 }
 
-/// What reconciles a new kind.
+/// The reconciler of a new kind.
 #[derive(Clone, Debug)]
 pub enum Reconciler {
     /// A chart; `None` for a new small one that bears the kind's name.
@@ -110,7 +110,7 @@ pub enum CrdSchema {
     Values,
 }
 
-/// What `opdev create api` asks. An empty text means the default.
+/// The options of `opdev create api`. An empty text means the default.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
     /// The API group without the domain; default with a chart: the only one that the project has and may

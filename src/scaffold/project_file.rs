@@ -65,7 +65,7 @@ pub(super) fn new(options: &InitOptions, repo: &str) -> String {
     out
 }
 
-/// What the file says that matters for a new API.
+/// The parts of the file that matter for a new API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProjectFile {
     pub(super) domain: String,

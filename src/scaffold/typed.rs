@@ -116,7 +116,7 @@ fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
             draft.create(format!("{folder}/10-children.yaml"), text(include_str!("files/typed/children.yaml")));
         }
         Body::Go => go::add_controller(api, &package(api), draft),
-        // What reconciles the other version reconciles this one.
+        // The reconciler of the other version reconciles this one.
         Body::Nothing if api.has_other_version() => {}
         Body::Nothing if api.is_go() => draft.warn(format!(
             "nothing reconciles {} yet: run `opdev create api` with --reconciler go and --force",

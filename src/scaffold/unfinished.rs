@@ -40,10 +40,10 @@ struct NotedFile {
     before: Option<String>,
 }
 
-/// What was taken back.
+/// The result of taking a command back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenBack {
-    /// How many files were removed or got their old content.
+    /// The number of files that were removed or got their old content.
     pub files: usize,
     /// Files that were written and then changed by somebody else: they stay.
     pub kept: Vec<String>,
@@ -124,14 +124,14 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
         taken.files += 1;
     }
     for folder in note.folders.iter().rev() {
-        // One that holds something is somebody's.
+        // A folder with content belongs to somebody.
         let _ = std::fs::remove_dir(root.join(folder));
     }
     done(root)?;
     Ok(Some(taken))
 }
 
-/// What `write_in_project` leaves where it is killed between its write and its rename.
+/// Removes the parts that `write_in_project` leaves where it is killed between its write and its rename.
 fn remove_parts(root: &Path, path: &str) {
     let path = Path::new(path);
     let (Some(name), Some(folder)) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {

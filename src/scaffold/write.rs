@@ -30,7 +30,7 @@ impl OnDisk {
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &str) -> PresentFile {
-        // What a link leads to is not the project's: parts of it would be written into new files.
+        // A file behind a link is not the project's: parts of it would be written into new files.
         let relative = Path::new(path);
         let above = relative.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
         let is_link = |part: &Path| {
@@ -204,7 +204,7 @@ fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) 
     Ok(())
 }
 
-/// What was done so far; taken back when it is dropped with steps left.
+/// The steps so far; taken back when it is dropped with steps left.
 struct Undo<'a> {
     root: &'a Path,
     steps: Vec<Step>,
@@ -356,7 +356,7 @@ mod tests {
                 left != usize::MAX
             })
             .unwrap();
-            // What a write leaves that is killed before its rename; also that of the note.
+            // The part that a write leaves if it is killed before its rename; also that of the note.
             if killed == 0 {
                 fs::write(root.join("..opdev-unfinished.json.0123456789abcdef"), "half").unwrap();
                 write(root, &grow(&disk)).unwrap();
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// What a link leads to must not be copied into files that are committed; and no read may hang.
+    /// A file behind a link must not be copied into files that are committed, and no read may hang.
     #[test]
     fn only_plain_files_of_the_project_are_read() {
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -6,7 +6,7 @@ use super::report::{Case, Outcome, Report, Suite};
 use opdev_event::words;
 use std::fmt::Write as _;
 
-/// What the property `plane` says where no cluster was named.
+/// The property `plane` where no cluster was named.
 pub const EMBEDDED: &str = "embedded";
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em}\

@@ -10,7 +10,7 @@ use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_project::program::webhooks::LABEL;
 use std::collections::BTreeMap;
 
-/// What stays when its release goes, because its chart says so.
+/// The annotation of objects that stay when their release goes.
 const KEEP: &str = "helm.sh/resource-policy";
 /// Hooks belong to no release: Helm leaves them behind unless their delete policy says otherwise.
 const HOOK: &str = "helm.sh/hook";

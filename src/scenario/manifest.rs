@@ -36,7 +36,7 @@ pub(crate) fn placed(text: &str, file: &str) -> Result<Vec<(Manifest, Node)>> {
             continue;
         }
         if Gvk::of(&object).is_none() {
-            bail!("{place}: an object has apiVersion and kind");
+            bail!("{place}: apiVersion or kind is missing");
         }
         found.push((Manifest { place, object }, node));
     }
@@ -54,7 +54,7 @@ mod tests {
             manifests(text, "a.yaml").unwrap().into_iter().map(|manifest| manifest.place).collect();
         assert_eq!(places, ["a.yaml:1", "a.yaml:6"]);
         let error = |text: &str| manifests(text, "a.yaml").unwrap_err().to_string();
-        assert_eq!(error("kind: X\n"), "a.yaml:1: an object has apiVersion and kind");
+        assert_eq!(error("kind: X\n"), "a.yaml:1: apiVersion or kind is missing");
         assert!(error("a: b\nc: [\n").starts_with("a.yaml:"), "{}", error("a: b\nc: [\n"));
     }
 }

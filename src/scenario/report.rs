@@ -8,9 +8,9 @@ use std::time::Duration;
 /// The outcome of all scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// One for each scenario that ran, in the order of their names.
+    /// A suite for each scenario that ran, in the order of their names.
     pub suites: Vec<Suite>,
-    /// How many scenarios there were.
+    /// The number of scenarios.
     pub wanted: usize,
     /// From the first start to the last end.
     pub took: Duration,
@@ -34,15 +34,15 @@ pub struct Suite {
 /// One step of a scenario.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What was to happen.
+    /// The expected behaviour.
     pub name: String,
-    /// How long it took.
+    /// The time it took.
     pub took: Duration,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// How a step ended.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// As it should.
@@ -132,7 +132,7 @@ fn skipped(suite: &Suite) -> String {
     left_out.collect()
 }
 
-/// What GitHub shows beside the files of a pull request.
+/// The annotations that GitHub shows beside the files of a pull request.
 pub fn annotations(report: &Report) -> String {
     let mut out = String::new();
     for suite in &report.suites {

@@ -32,7 +32,7 @@ pub struct SampleFile {
     pub path: String,
     /// Its objects that the operator reconciles, in the order of the file.
     pub objects: Vec<ObjectRef>,
-    /// What else it brings along; nobody deletes that.
+    /// Its other objects; nobody deletes them.
     pub others: Vec<ObjectRef>,
     /// Samples to apply before it.
     pub first: Vec<String>,
@@ -120,7 +120,7 @@ impl SampleRun<'_> {
             objects.extend(file.objects.into_iter().map(|object| (path.as_str(), object)));
         }
         for (path, object) in objects {
-            // What is not served cannot be applied either.
+            // An object whose kind is not served cannot be applied either.
             let Ok((_, namespaced)) = resource_of(&self.world.client, &object.gvk).await else { continue };
             inside(own, &object, namespaced).with_context(|| path.to_owned())?;
         }
@@ -157,7 +157,7 @@ impl SampleRun<'_> {
         if !self.note("settled", began, settled) {
             return;
         }
-        // What it has made is known now; what it makes later belongs to no settled state.
+        // The objects it has made are known now; those it makes later belong to no settled state.
         let made: BTreeMap<String, ObjectRef> = keys.iter().flat_map(|key| self.made(key)).collect();
         if !self.second_reconcile().await {
             return;
@@ -188,7 +188,7 @@ impl SampleRun<'_> {
         for object in self.objects.clone() {
             let is_programs = self.is_programs(&object);
             match self.world.ask(OperatorTask::Check { object }, self.limit).await {
-                // One in another language, or one that was built without a trace.
+                // An operator in another language, or one that was built without a trace.
                 Err(why) if is_programs && format!("{why:#}").contains(CANNOT_BE_ASKED) => {
                     unasked = Some(format!("{CANNOT_BE_ASKED}: that takes a Go operator with a full trace"));
                 }

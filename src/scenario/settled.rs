@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is said where nothing else holds the rest up.
+/// The reason for waiting where there is no other.
 pub(crate) const BEHIND: &str = "the operator has not seen all that the API server has";
 
 impl World {

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a namespace may take to go: pods have 30 s to end.
 const GOES_WITHIN: Duration = Duration::from_secs(120);
-/// What all namespaces of scenarios have as a label, and, with the scenario's name, as an annotation.
+/// The label of all namespaces of scenarios. Its annotation of the same name has the scenario's name.
 const MARK: &str = "opdev.dev/ci";
 
 /// The namespaces that scenarios have on a cluster now. Clones share them.

@@ -34,10 +34,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// What a world is made from.
+/// The inputs of a world.
 #[derive(Clone)]
 pub struct Setup {
-    /// What the world is for.
+    /// The scenario.
     pub scenario: String,
     /// The cluster to have a namespace on; nothing where the world is a control plane of its own.
     pub shared: Option<Arc<Shared>>,
@@ -93,7 +93,7 @@ pub struct World {
     _folder: tempfile::TempDir,
 }
 
-/// What runs, from the moment it was started.
+/// The running parts, from the moment of the start.
 struct Running {
     snapshots: watch::Receiver<Arc<State>>,
     shutdown: CancellationToken,
@@ -107,7 +107,7 @@ struct OwnNamespace {
     shared: Arc<Shared>,
 }
 
-/// What is kept of the events.
+/// The events that are kept.
 #[derive(Default)]
 struct KeptEvents {
     answers: HashMap<RequestId, RequestOutcome>,
@@ -228,7 +228,7 @@ impl World {
         self.own.as_ref().map(|own| own.name.as_str())
     }
 
-    /// What lists objects.
+    /// The client that lists objects.
     pub(crate) fn api(&self) -> &Api {
         &self.api
     }
@@ -321,7 +321,7 @@ impl World {
         lock(&self.kept).loops.clone()
     }
 
-    /// What was wrong with the operator, open or not.
+    /// The findings about the operator, open or not.
     pub(crate) fn findings(&self) -> Vec<Arc<RuleFinding>> {
         lock(&self.kept).findings.values().cloned().collect()
     }
@@ -488,7 +488,7 @@ fn serving(state: &State) -> Result<Option<()>> {
     Ok(Some(()))
 }
 
-/// What waits for the user's word, whom nobody asks here.
+/// The change that needs the user's answer; nobody asks the user here.
 pub(crate) fn held(state: &State) -> Option<String> {
     let held = state.impact.held.first()?;
     Some(format!(
@@ -498,7 +498,7 @@ pub(crate) fn held(state: &State) -> Option<String> {
     ))
 }
 
-/// What the custom resources wait for, these ones among them; nothing once all is settled.
+/// The reasons why custom resources wait, these ones among them; empty once all is settled.
 pub(crate) fn waits(state: &State, objects: &[ObjectKey]) -> Vec<String> {
     let unseen: Vec<String> = objects
         .iter()
@@ -508,7 +508,7 @@ pub(crate) fn waits(state: &State, objects: &[ObjectKey]) -> Vec<String> {
     if unseen.is_empty() { all_waits(state) } else { unseen }
 }
 
-/// What any custom resource waits for.
+/// The reasons why any custom resource waits.
 pub(crate) fn all_waits(state: &State) -> Vec<String> {
     let mut found = Vec::new();
     let queue = &state.queue;

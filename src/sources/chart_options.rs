@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct ChartOptions {
     /// True if what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
     pub unread: bool,
-    /// Whose behaviour: of finalizers, conditions, history and values.
+    /// The engine whose behaviour counts: finalizers, conditions, history and values.
     pub engine: Option<ChartEngine>,
     /// How long the end of a custom resource is waited for once its release is gone.
     pub wait_for_deletion: Option<Duration>,
@@ -23,15 +23,15 @@ pub struct ChartOptions {
     pub annotations: Option<Annotations>,
     /// The annotation that leaves a custom resource alone where it is `true`.
     pub pause_annotation: Option<String>,
-    /// What an error of `before` or `after` does.
+    /// The effect of an error of `before` or `after`.
     pub on_hook_error: Option<OnHookError>,
     /// Options of Helm's actions.
     pub install: ActionOptions,
-    /// Those of upgrades.
+    /// Options of upgrades.
     pub upgrade: ActionOptions,
-    /// Those of uninstalls.
+    /// Options of uninstalls.
     pub uninstall: ActionOptions,
-    /// Those of rollbacks.
+    /// Options of rollbacks.
     pub rollback: ActionOptions,
     /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub failure_rollbacks: Option<bool>,
@@ -41,7 +41,7 @@ pub struct ChartOptions {
     pub release_namespace: Option<String>,
     /// The namespace of its records.
     pub storage_namespace: Option<String>,
-    /// What holds its records.
+    /// The kind of object that has its records.
     pub storage: Option<Storage>,
     /// How records are split where several Secrets hold each.
     pub chunked: Option<Chunking>,
@@ -53,7 +53,7 @@ pub struct ChartOptions {
     pub status: Option<bool>,
 }
 
-/// Whose behaviour a chart's kind has.
+/// The engine whose behaviour a chart's kind has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChartEngine {
     /// The Operator SDK's helm-operator.
@@ -63,7 +63,7 @@ pub enum ChartEngine {
     Hybrid,
 }
 
-/// What an error of `before` or `after` does.
+/// The effect of an error of `before` or `after`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnHookError {
     /// It is told, and the reconcile goes on.
@@ -73,7 +73,7 @@ pub enum OnHookError {
     Fail,
 }
 
-/// What holds the records of a release.
+/// The kind of object that has the records of a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// Secrets, as Helm does.
@@ -94,7 +94,7 @@ pub struct ActionOptions {
     pub wait: Option<bool>,
     /// True if that includes Jobs.
     pub wait_for_jobs: Option<bool>,
-    /// How long to wait, also for hooks.
+    /// The time limit, also of hooks.
     pub timeout: Option<Duration>,
     /// True if the chart's hooks are left out.
     pub disable_hooks: Option<bool>,
@@ -106,7 +106,7 @@ pub struct ActionOptions {
     pub description: Option<String>,
 }
 
-/// What the annotation of a custom resource may choose.
+/// The choices of a custom resource's annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// Leave the chart's hooks out.
@@ -146,7 +146,8 @@ impl Choice {
 }
 
 impl Annotations {
-    /// Those of operators that the Operator SDK has scaffolded for the helm-operator-plugins library.
+    /// The annotations of operators that the Operator SDK has scaffolded for the helm-operator-plugins
+    /// library.
     pub fn of_library() -> Annotations {
         let own = |action: &str, all: &[Choice]| all.iter().map(|choice| choice.named(action)).collect();
         let plain = [Choice::Description, Choice::DisableHooks];

@@ -33,7 +33,7 @@ pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
     let found = place(folder, chart, error);
     let hints: Vec<String> = error.hints.iter().cloned().chain(found.hint.clone()).collect();
     let found = Diagnostic { hint: Some(hints.join("; ")).filter(|hints| !hints.is_empty()), ..found };
-    // What a template says may quote the chart's own values.
+    // An error of a template may quote the chart's own values.
     let mut secrets = Vec::new();
     chart_secrets(chart, &mut secrets);
     let secrets = mask::known(secrets);
@@ -98,8 +98,8 @@ fn unreadable(
     }
 }
 
-/// What is wrong with a type file or a program, with the lines around the place. `files` holds the texts by
-/// the paths that the diagnostic names.
+/// The error of a type file or a program, with the lines around the place. `files` has the texts by the paths
+/// that the diagnostic names.
 pub fn program(
     files: &BTreeMap<String, Arc<str>>,
     found: &opdev_types::diagnostic::Diagnostic,
@@ -154,7 +154,8 @@ pub(super) fn check(
 ) -> Result<bool, Box<Diagnostic>> {
     match with_values(chart, &Value::Object(serde_json::Map::new()), trials) {
         Ok(_) => Ok(true),
-        // What takes too long without values is not made quick by some; each reconcile would wait for it.
+        // A render that takes too long without values is not made quick by some; each reconcile would wait
+        // for it.
         Err(error)
             if strict
                 || error.message.contains("parse error at")
@@ -166,8 +167,8 @@ pub(super) fn check(
     }
 }
 
-/// What a chart gives with some values, at no time and in no cluster. Renders of one chart share `trials`:
-/// the next one runs only the templates that read what has changed.
+/// The output of a chart with some values, at no time and in no cluster. Renders of one chart share `trials`:
+/// the next one runs only the templates that read something that has changed.
 ///
 /// # Errors
 /// Where a template fails.
@@ -189,7 +190,7 @@ pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Ren
 const MOST_BYTES: usize = 8 << 20;
 const MOST_TEXTS: usize = 2_000;
 
-/// What the versions of one chart gave with its defaults: a save is checked in the time that the saved file
+/// The outputs of one chart's versions with its defaults: a save is checked in the time that the saved file
 /// takes.
 #[derive(Debug, Default)]
 pub struct Trials {
@@ -326,7 +327,7 @@ mod tests {
         assert!(place.starts_with("charts/web/templates/a.yaml:7:"), "{place}");
         assert!(excerpt.contains("7 | image: {{ .Values.image }}\n  |          "), "{excerpt}");
         assert_eq!(hint, "it renders as `image: nginx: latest`");
-        // What a loop wrote before moves the document's lines, too.
+        // Lines that a loop wrote before move the document's lines, too.
         let (place, ..) = told("kind: A\n{{ range $k, $v := .Values.labels }}{{ $k }}: 1\n{{ end }}\nx: [\n");
         assert!(place.starts_with("charts/web/templates/a.yaml:4"), "{place}");
         // A template that is called writes what is wrong; what is included comes from the line that includes

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// What loads charts again and again.
+/// The loader of charts, over time.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
     loading: BTreeMap<String, Loading>,
@@ -130,7 +130,7 @@ impl Charts {
                 }
             }
             if let Some(broken) = loading.broken.clone().filter(|_| !is_told) {
-                // One that no program can name breaks nothing.
+                // A chart that no program can name breaks nothing.
                 let severity = if may_install(path) { Severity::Error } else { Severity::Warning };
                 diagnostics.push(Diagnostic { severity, ..broken });
             }

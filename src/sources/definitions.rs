@@ -102,7 +102,7 @@ impl Definition {
     }
 }
 
-/// What the Go type files of a project make.
+/// The output of a project's Go type files.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
     /// The CRDs.
@@ -144,7 +144,7 @@ pub struct Made {
     pub broken: bool,
 }
 
-/// What loads CRDs again and again.
+/// The loader of CRDs, over time.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     /// The last working ones that Go types made, by name.
@@ -319,7 +319,7 @@ fn differ_below(name: &str, one: &Value, other: &Value) -> bool {
     }
 }
 
-/// What the CRDs define, for those who look for a kind.
+/// The kinds that the CRDs define.
 pub(super) fn defined(definitions: &[Arc<Definition>]) -> Vec<Defined> {
     let of = |definition: &Arc<Definition>| {
         let gvk = definition.gvk()?;

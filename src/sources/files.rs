@@ -22,7 +22,7 @@ pub struct Files {
     pub charts: BTreeMap<String, io::Result<FileSet>>,
     /// Each chart that the releases of programs name, or why it cannot be read.
     pub named_charts: BTreeMap<String, io::Result<FileSet>>,
-    /// What the Go type files make.
+    /// The output of the Go type files.
     pub types: Types,
     /// Paths and texts of CRD files.
     pub crds: Vec<(String, String)>,
@@ -34,21 +34,20 @@ pub struct Files {
     pub samples: Vec<(String, String)>,
     /// Environment variables, for `overrideValues`.
     pub env: BTreeMap<String, String>,
-    /// What the user's settings say.
+    /// The user's settings.
     pub options: Arc<Options>,
 }
 
-/// What the user's settings say about kinds.
+/// The user's settings about kinds.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Options {
     /// The script or the folder of templates that reconciles a kind, by the kind.
     pub reconcilers: BTreeMap<String, String>,
     /// Folders whose scripts and folders reconcile the kind that they are named after.
     pub reconciler_folders: Vec<String>,
-    /// What of the outside programs may reach.
+    /// The parts of the outside world that programs may reach.
     pub allow: Allow,
-    /// What the user has allowed the project; variables of the environment that are not named here are not
-    /// read.
+    /// The permissions of the project; variables of the environment that are not named here are not read.
     pub granted: BTreeSet<Permission>,
     /// Links that lead out of the project: where they are, and where they lead.
     pub linked: Vec<(String, String)>,
@@ -86,7 +85,7 @@ impl Outdated {
     }
 }
 
-/// What a program of the operator's own reconciles.
+/// The kinds that a program of the operator's own reconciles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnProgram {
     /// The program in words, such as `go ./cmd`.

@@ -45,8 +45,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
 }
 
-/// What stands behind each `chart:`, up to the end of the line; `None` where the word stands otherwise: `{
-/// chart }`, `"chart": …` and `release.chart = …` may name any chart, too.
+/// The text behind each `chart:`, up to the end of the line; `None` where the word stands otherwise:
+/// `{ chart }`, `"chart": …` and `release.chart = …` may name any chart, too.
 fn chart_values(text: &str) -> impl Iterator<Item = Option<&str>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     text.match_indices("chart").filter_map(move |(at, found)| {

@@ -1,5 +1,5 @@
-//! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one of them.
-//! Pure: file sets come in, a set of sources comes out. `project/load` reads the files.
+//! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one
+//! of them. Pure: file sets come in, a set of sources comes out. `project/load` reads the files.
 
 mod chart_dependencies;
 pub mod chart_options;
@@ -52,7 +52,7 @@ pub struct Sources {
     pub samples: Vec<Sample>,
     /// Samples that cannot be read, and why; these are among `diagnostics` too.
     pub broken_samples: Vec<Diagnostic>,
-    /// What is wrong, warnings included.
+    /// Errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -74,7 +74,7 @@ pub struct Shown {
 pub struct Watch {
     /// The kind it reconciles.
     pub gvk: Gvk,
-    /// What reconciles its objects.
+    /// The reconciler of its objects.
     pub reconciler: Reconciler,
     /// Why the newest files are not the ones that serve.
     pub broken: Option<Diagnostic>,
@@ -110,7 +110,7 @@ pub struct ChartReconciler {
     pub overrides: BTreeMap<String, String>,
     /// `server` lets `lookup` see the cluster while the candidate is rendered.
     pub dry_run_option: String,
-    /// How its release is made.
+    /// The options of its release.
     pub options: ChartOptions,
     /// The hosts from which schemas may be fetched that its `values.schema.json` refers to.
     pub allow: Allow,
@@ -142,17 +142,17 @@ pub struct TypeReconciler {
     pub files: BTreeMap<String, Arc<str>>,
     /// The charts that its releases may name, by the path that they name, relative to the project's root.
     pub charts: BTreeMap<String, Arc<Chart>>,
-    /// What of the outside it may reach.
+    /// The parts of the outside world that it may reach.
     pub allow: Allow,
-    /// How much one call may take.
+    /// The limits of one call.
     pub limits: Limits,
 }
 
-/// What of the outside a program may reach, from `opdev.yaml`. Empty lists allow nothing.
+/// The parts of the outside world that a program may reach, from `opdev.yaml`. Empty lists allow nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Allow {
-    /// Hosts that `fetch` may reach, such as `api.example.com`, `localhost:8080` or `*.example.com`; a host without
-    /// a port allows the ports of http and https.
+    /// Hosts that `fetch` may reach, such as `api.example.com`, `localhost:8080` or `*.example.com`; a host
+    /// without a port allows the ports of http and https.
     pub hosts: Vec<String>,
     /// Programs that `exec` may run, by the name or path that the call names.
     pub programs: Vec<String>,

@@ -1,5 +1,6 @@
-//! Texts and file sets in, a numbered set of sources out. Remembers the last working version of each part (`charts`,
-//! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `project/files` reads the disk.
+//! Texts and file sets in, a numbered set of sources out. Remembers the last working version of each part
+//! (`charts`, `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `project/files`
+//! reads the disk.
 
 mod hold;
 mod trial;
@@ -41,12 +42,13 @@ pub struct Loaded {
     pub affected: Vec<Gvk>,
     /// Problems that keep the newest files from serving.
     pub errors: Vec<Diagnostic>,
-    /// Charts and programs that take the place of another one in this set: programs are to be tried before it is
-    /// published, charts where the user wants to look first.
+    /// Charts and programs that take the place of another one in this set: programs are to be tried before it
+    /// is published, charts where the user wants to look first.
     pub trials: Vec<Trial>,
 }
 
-/// The variables of the environment that a text of `watches.yaml` wants, each with the kind and the value it goes into.
+/// The variables of the environment that a text of `watches.yaml` wants, each with the kind and the value it
+/// goes into.
 pub fn environment_variables(path: &str, watches: &str) -> Vec<Permission> {
     let (entries, _) = watches::read(path, watches);
     entries.unwrap_or_default().iter().flat_map(variables_of).collect()
@@ -76,7 +78,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// One that knows nothing but the set that serves: what was loaded before got lost.
+    /// A loader that knows nothing but the set that serves: its memory got lost.
     pub fn after(before: Arc<Sources>) -> Loader {
         Loader { before: Some(before), ..Loader::default() }
     }
@@ -173,8 +175,8 @@ impl Loader {
         Some(Loaded { kinds: sources.kinds(), sources, affected, errors, trials })
     }
 
-    /// Reads the options of charts. A file that is broken, empty or not there for a moment takes none of them back: a
-    /// release would move, or become one of another engine.
+    /// Reads the options of charts. A file that is broken, empty or not there for a moment takes none of them
+    /// back: a release would move, or become one of another engine.
     fn read_settings(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
         let Some(settings) = &files.settings else {
             // A project without the file has no options; one whose file is not there for a moment keeps them.
@@ -193,7 +195,7 @@ impl Loader {
         }
         match ChartSettings::read(settings, &self.entries, diagnostics) {
             Some(read) => self.settings = Some(read),
-            // What was never read is not guessed.
+            // Settings that were never read are not guessed.
             None if self.before.is_none() => self.settings = None,
             None => {}
         }
@@ -213,7 +215,7 @@ impl Loader {
         }
     }
 
-    /// What lies among the reconcilers, and the charts that programs may name.
+    /// Reads the programs among the reconcilers, and the charts that programs may name.
     fn programs(
         &mut self,
         new: &New<'_>,
@@ -255,7 +257,8 @@ impl Loader {
         let before = self.before(&entry.gvk);
         let (overrides, broken) = match expanded(entry, files, &self.charts.limit) {
             Ok(overrides) => (Some(overrides), None),
-            // What it was before goes on serving. Without its overrides a chart is another one, so there is none else.
+            // The last working version stays in use. A chart without its overrides is another one, so there
+            // is no other choice.
             Err(problem) => (
                 before.and_then(|before| before.chart()).map(|chart| chart.overrides.clone()),
                 Some(*problem),
@@ -376,7 +379,7 @@ impl Loader {
     }
 }
 
-/// What lies among the reconcilers.
+/// The programs among the reconcilers.
 struct Programs {
     loaded: Vec<LoadedReconciler>,
     /// Charts that are new or changed.

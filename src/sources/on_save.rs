@@ -1,6 +1,6 @@
 //! The effect of a saved chart on the deployed revision.
 
-/// What a saved chart does to the revision that is deployed.
+/// The effect of a saved chart on the deployed revision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnSave {
     /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one

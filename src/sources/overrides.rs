@@ -1,5 +1,5 @@
-//! `overrideValues`: `$VAR` and `${VAR}` from the environment, then a Go template without data, as upstream does.
-//! Pure: the environment is handed in.
+//! `overrideValues`: `$VAR` and `${VAR}` from the environment, then a Go template without data, as upstream
+//! does. Pure: the environment is handed in.
 
 use super::time_limit::TimeLimit;
 use opdev_event::mask;
@@ -16,9 +16,9 @@ pub(crate) struct ExpandError {
 
 #[derive(Debug)]
 enum Unexpanded {
-    /// What the variables hold is a part of a template itself.
+    /// The variable's value is a part of a template itself.
     NoTemplate,
-    /// What the template says, masked.
+    /// The template's error, masked.
     Template(String),
 }
 

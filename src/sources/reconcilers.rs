@@ -1,5 +1,6 @@
-//! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
-//! Remembers each one's last working program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
+//! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files
+//! changed. Remembers each one's last working program. Pure: texts in, programs and diagnostics out; `load`
+//! makes watches of them.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// Texts by their path from the project's root on.
 pub(super) type Texts = BTreeMap<String, Arc<str>>;
 
-/// What loads reconciler after reconciler.
+/// The loader of reconcilers, over time.
 #[derive(Debug, Default)]
 pub(super) struct Reconcilers {
     loading: BTreeMap<String, LoadingReconciler>,
@@ -29,9 +30,10 @@ struct LoadingReconciler {
     files: Texts,
     /// The one that served before the good one, until that has been tried.
     previous: Option<(Arc<dyn Program>, Texts)>,
-    /// One that waits for the user's word.
+    /// A version that waits for the user's answer.
     waiting: Option<(Arc<dyn Program>, Texts)>,
-    /// The kind whose objects the newest one was refused on; its files are read again once the type of that kind is another.
+    /// The kind whose objects the newest one was refused on; its files are read again once the type of that
+    /// kind is another.
     refused: Option<Gvk>,
     broken: Option<Diagnostic>,
 }
@@ -110,7 +112,7 @@ impl Reconcilers {
             let gvk = match kind(&candidate, asked, &matching, defined) {
                 Ok(gvk) => gvk,
                 Err(why) => {
-                    // What keeps it from loading says more than what it might be for.
+                    // The error that keeps it from loading is more useful than a guess at its kind.
                     diagnostics.push(loading.broken.clone().unwrap_or(*why));
                     continue;
                 }
@@ -118,7 +120,8 @@ impl Reconcilers {
             let asks = loading.good.as_ref().map(|good| good.facts().is_chart_script());
             let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
             let has_chart = charts.iter().any(|(other, _)| same(other));
-            // What never loaded is taken for what belongs there: nothing may be installed without it.
+            // A script that never loaded is taken for the sort that belongs there: nothing may be installed
+            // without it.
             let beside = asks.unwrap_or(has_chart);
             if beside && !has_chart {
                 diagnostics.push(without_chart(&candidate, &gvk));
@@ -239,7 +242,7 @@ impl Reconcilers {
     }
 }
 
-/// What may be a reconciler: what `opdev.yaml` names, then what lies in the folders, by name.
+/// The possible reconcilers: those that `opdev.yaml` names, then those in the folders, by name.
 fn candidates(files: &Files) -> Vec<Candidate> {
     let options = &files.options;
     let mut all: Vec<Candidate> = options

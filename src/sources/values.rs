@@ -11,7 +11,7 @@ use opdev_helm::values;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 
-/// What the layers of a release's values are called.
+/// The names of the layers of a release's values.
 const CUSTOM_RESOURCE: &str = "custom resource";
 const OVERRIDE: &str = "override in watches.yaml";
 /// The longest value that is told, in characters.

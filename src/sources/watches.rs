@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) selector: Value,
     pub(crate) dry_run_option: String,
     pub(crate) max_concurrent: Option<usize>,
-    /// How its release is made.
+    /// The options of its release.
     pub(crate) options: ChartOptions,
     /// Where the entry begins.
     pub(crate) place: Place,
@@ -236,7 +236,8 @@ impl Reader<'_> {
                     return None;
                 }
                 Kind::Null => String::new(),
-                // What Go gives a field of type string: `010` is 8 and `yes` is true, unless it is quoted.
+                // The text that Go gives a field of type string: `010` is 8 and `yes` is true, unless it is
+                // quoted.
                 Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
                     value.to_text().unwrap_or_default()
                 }

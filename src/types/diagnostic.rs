@@ -1,7 +1,7 @@
 //! Errors of a type file or a reconciler, with their places. Plain data; `sources` turns it into the screen's
 //! words.
 
-/// How bad.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It can be used, but something in it has no effect or a surprising one.
@@ -21,12 +21,12 @@ pub struct Place {
     pub column: u32,
 }
 
-/// What, where, why, and what to do.
+/// An error or warning with its place, its reason and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// What and why.
+    /// The error and its reason.
     pub message: String,
     /// Where.
     pub place: Option<Place>,

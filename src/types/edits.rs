@@ -62,7 +62,7 @@ fn spec(crd: &mut Value) -> &mut Value {
     crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap()
 }
 
-/// What the impact of an edit must be.
+/// Checks the impact of an edit.
 fn check(edit: &Edit, findings: &[Finding]) {
     let worst = findings.iter().map(|finding| finding.severity).max();
     let has = |severity, kinds: &[Change]| {

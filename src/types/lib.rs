@@ -1,6 +1,6 @@
-//! Type files: Go type files to CRDs (`go`), CRD YAML as a source of its own (`crd`), the declarations that scripts see
-//! (`declarations`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out. Reconcilers have a package of their
-//! own, `opdev-script`.
+//! Type files: Go type files to CRDs (`go`), CRD YAML as a source of its own (`crd`), the declarations that
+//! scripts see (`declarations`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out.
+//! Reconcilers have a package of their own, `opdev-script`.
 //!
 //! A Go type with markers becomes a CRD, without Go:
 //!

@@ -283,7 +283,7 @@ fn is_plural(word: &str) -> bool {
     WORDS.iter().any(|(_, many, other, usage)| *usage != Use::OneWay && (*many == word || *other == word))
 }
 
-/// What the rules make of a word: a plural stays, a known end is replaced.
+/// The plural of a word by rule: a plural stays, a known end is replaced.
 fn by_rule(word: &str) -> Option<String> {
     let words = WORDS.iter().rev().filter(|entry| entry.3 != Use::Whole).map(|entry| (entry.0, entry.1));
     for (one, many) in words.chain(ENDINGS.iter().copied()) {

@@ -340,7 +340,7 @@ async fn a_skeleton_and_a_sample_become_objects() {
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     assert!(fs::read_to_string(&file).unwrap().contains("already exists"));
     done(&opdev.ask(DraftTask::Discard { draft }).await);
-    // What was created is undone by deleting it, and that is said.
+    // A creation is undone by deleting the object, and that is shown.
     let (shown, said) = undo(&mut opdev).await;
     assert_eq!(shown.changes[0].action, Action::Deleted);
     assert!(said.contains("deleted"), "{said}");

@@ -1,6 +1,7 @@
 //! The ranks of `docs/architecture.md`, the homes of the heavy crates and the sizes of files, as tests.
 //!
-//! `modules` reads the modules of a package, `graph` finds which names which, `cycles` holds both against the page.
+//! `modules` reads the modules of a package, `graph` finds which names which, `cycles` holds both against the
+//! page.
 
 mod cycles;
 mod graph;
@@ -79,8 +80,8 @@ fn arrows() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     members().iter().map(named).collect()
 }
 
-/// All paths of two or more segments in the code of all packages, with the file (from `src/` on) and the line.
-/// Comments, strings and tests are left out; the groups of a `use` are taken apart.
+/// All paths of two or more segments in the code of all packages, with the file (from `src/` on) and the
+/// line. Comments, strings and tests are left out; the groups of a `use` are taken apart.
 fn named_paths() -> Vec<(String, usize, String)> {
     let mut found = Vec::new();
     let program = ("src/cli", Package::read(&root().join("src/cli"), "main.rs"));
@@ -283,7 +284,8 @@ fn pure_rooms_stay_pure() {
     assert!(stale.is_empty(), "reasons that nothing needs any more: {stale:?}");
 }
 
-/// What a project brings may hold links that lead out of it. One file opens what is written in a project, and follows none.
+/// A project's files may be links that lead out of it. One module opens files for writing in a project, and
+/// follows none.
 #[test]
 fn one_file_writes_in_projects() {
     let calls = [
@@ -344,8 +346,8 @@ fn one_file_writes_in_projects() {
     assert!(stale.is_empty(), "files that write nothing any more: {stale:?}");
 }
 
-/// A file that came with a project may be a device, a pipe or a link to either, and a folder may be the whole disk. One file
-/// reads them, with limits.
+/// A file that came with a project may be a device, a pipe or a link to either, and a folder may be the whole
+/// disk. One file reads them, with limits.
 #[test]
 fn one_file_reads_what_came_with_a_project() {
     let calls = [
@@ -367,7 +369,7 @@ fn one_file_reads_what_came_with_a_project() {
         "ship/operate/orphans.rs",
         "ship/operate/process.rs",
         "program/webhooks.rs",
-        // What the user names on the command line, which may be a pipe of a shell.
+        // A file that the user names on the command line may be a pipe of a shell.
         "cli/render.rs",
         "cli/envtest/apiserver.rs",
         // The user's own: logins, certificates, kubeconfigs, Helm's home, what a pod finds in its cluster.
@@ -405,7 +407,8 @@ fn one_file_reads_what_came_with_a_project() {
     assert!(stale.is_empty(), "files that read nothing any more: {stale:?}");
 }
 
-/// `value["name"] = …` panics where the value is a text or a list, and servers, charts and registries send what they like.
+/// `value["name"] = …` panics where the value is a text or a list, and servers, charts and registries send
+/// what they like.
 #[test]
 fn foreign_json_is_changed_by_a_function_that_cannot_panic() {
     // Changes only what it has just made itself.
@@ -430,13 +433,14 @@ fn foreign_json_is_changed_by_a_function_that_cannot_panic() {
     assert_eq!(seen.len(), 5, "{seen:?}");
 }
 
-/// Names from archives, and what registries, servers and programs say, may hold sequences that a terminal obeys. The streams of a
-/// command show them as escapes; what is for programs says so by its name.
+/// Names from archives, and what registries, servers and programs say, may hold sequences that a terminal
+/// obeys. The streams of a command show them as escapes; what is for programs says so by its name.
 #[test]
 fn commands_print_through_one_file() {
     // Lines of the log are escaped by their own layer; the words of a signal are opdev's own.
     let elsewhere = ["cli/visible.rs", "cli/logging.rs", "cli/signals.rs"];
-    // Frames and lines of events, whose texts are masked and made visible there; what envtest reads from its programs.
+    // Frames and lines of events, whose texts are masked and made visible there; what envtest reads from its
+    // programs.
     let rooms = ["cli/print/", "cli/envtest/"];
     for (file, line, path) in named_paths() {
         let prints = ["io::stdout", "io::stderr"].iter().any(|stream| path.ends_with(stream));
@@ -446,7 +450,8 @@ fn commands_print_through_one_file() {
     }
 }
 
-/// What a published package embeds lies in it. Golden cases of unit tests are for the repository only.
+/// A published package contains the files that it embeds. Golden cases of unit tests are for the repository
+/// only.
 #[test]
 fn packages_embed_only_what_lies_in_them() {
     let mut wrong = Vec::new();
@@ -596,8 +601,8 @@ fn features(edges: &str) -> BTreeSet<String> {
     text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
 }
 
-/// Both commands of the README build the same dependencies: where only the tests want a feature of one, all that stands on
-/// it is compiled twice. Name the feature among the dependencies of the program, too.
+/// Both commands of the README build the same dependencies: where only the tests want a feature of one, all
+/// that stands on it is compiled twice. Name the feature among the dependencies of the program, too.
 #[test]
 fn the_tests_change_no_feature_of_what_the_program_is_built_of() {
     let program = features("normal,build");
@@ -607,8 +612,8 @@ fn the_tests_change_no_feature_of_what_the_program_is_built_of() {
     assert!(other.is_empty(), "with other features in the tests: {other:#?}");
 }
 
-/// The profile that both commands of the README use: what runs in the compiler only is not optimised, and each package
-/// that is named still is one.
+/// The profile that both commands of the README use: what runs in the compiler only is not optimised, and
+/// each package that is named still is one.
 #[test]
 fn the_profile_of_the_tests_optimises_only_what_they_run() {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -195,7 +195,7 @@ fn random_functions_of_charts_draw_the_same_for_one_seed() {
         );
         let junit = fs::read_to_string(root.join("junit.xml")).unwrap();
         assert!(junit.contains(&format!("<property name=\"seed\" value=\"{seed}\"/>")), "{junit}");
-        // What each of the last reconciles has drawn, by its number.
+        // Each of the last reconciles has drawn this, by its number.
         let said = told(&output);
         let lines = said.lines().filter_map(|line| line.trim().strip_prefix("reconcile #"));
         let drawn = lines.map(|line| {

@@ -433,7 +433,7 @@ fn settled(stage: &Stage, objects: &str) -> Vec<Value> {
     items
 }
 
-/// What `make deploy IMG=example.com/op:v1` does with the real kubectl; the objects.
+/// The objects of `make deploy IMG=example.com/op:v1` with the real kubectl.
 fn make_deploy(stage: &Stage) -> String {
     stage.edit("config/manager/kustomization.yaml", |text| {
         text.replace("newName: controller", "newName: example.com/op").replace("newTag: latest", "newTag: v1")
@@ -511,7 +511,7 @@ fn crds_and_roles_of_go_sources_are_as_after_make_manifests() {
     assert_same(&settled(&ours, &built), &settled(&theirs, &built), 10);
     let after = fs::read_to_string(ours.root.join("config/crd/bases/app.my.domain_podsets.yaml")).unwrap();
     assert_eq!(before, after, "the files are left as they are");
-    // What was applied goes also while the types are being edited.
+    // Objects that were applied are removed also while the types are being edited.
     ours.edit("api/v1/podset_types.go", |text| text.replacen("struct {", "struct {{{", 1));
     assert!(ours.refused(&["install"]).contains("api/v1/podset_types.go:"));
     ours.done(&["undeploy"]);
@@ -700,7 +700,7 @@ async fn custom_resources_of_the_deployment_itself_go_first() {
     stage.client().await.request::<Value>(request.body(patch).unwrap()).await.unwrap();
     stage.edit("config/default/sample.yaml", |text| text.replace("  finalizers: [example.com/kept]\n", ""));
     stage.done(&IMAGE);
-    // What is still going is not waited for.
+    // With `--wait 0s` nobody waits for objects that are still being deleted.
     let said = stage.done(&["undeploy", "--wait", "0s"]);
     assert!(
         said.contains("sample deleted") && said.contains("namespace/cache-operator-system deleted"),

@@ -17,7 +17,7 @@ fn blocks(page: &str) -> Vec<String> {
     parts.filter_map(|block| block.strip_prefix("sh\n")).map(str::to_owned).collect()
 }
 
-/// What `opdev run` is given, without the comment behind it.
+/// The arguments of `opdev run`, without the comment behind them.
 fn without_comment(line: &str) -> &str {
     line.split(" #").next().unwrap_or_default()
 }

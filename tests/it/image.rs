@@ -146,7 +146,8 @@ fn what_the_operator_reads_is_in_the_image_and_nothing_else() {
     );
 }
 
-/// What is left out would be seen: the image is a project with the same types as the one that it was made of.
+/// A file that is left out would be seen: the image is a project with the same types as the one that it was
+/// made of.
 #[test]
 fn what_is_in_the_image_is_the_whole_project() {
     let bench = Bench::new();

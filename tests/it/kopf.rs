@@ -115,9 +115,9 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
             json!({"apiVersion": "demo.dev/v1", "kind": "Note", "metadata": {"name": name}, "spec": spec});
         notes.create(&PostParams::default(), &serde_json::from_value(note).unwrap()).await.unwrap();
     };
-    // What is there already when its watch begins has the start as its cause.
+    // An object that is there already when its watch begins has the start as its cause.
     create("early", json!({"copies": 0})).await;
-    // One that another run of the program has handled: this one lists it and leaves it alone.
+    // A note that another run of the program has handled: this one lists it and leaves it alone.
     let handled = json!({"apiVersion": "demo.dev/v1", "kind": "Note", "spec": {"copies": 0}, "metadata": {"name": "handled",
         "annotations": {"kopf.zalando.org/last-handled-configuration": "{\"spec\":{\"copies\":0}}\n"}}});
     notes.create(&PostParams::default(), &serde_json::from_value(handled).unwrap()).await.unwrap();
@@ -175,7 +175,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     .await;
     assert_eq!(fields_of(&first.causes[0]), [".spec.copies"], "{:?}", first.causes);
 
-    // What failed says why, and the next try says which one it is.
+    // A failed reconcile has its error, and the next try is numbered.
     let mark = opdev.mark();
     create("unlucky", json!({"copies": 1, "fails": 1})).await;
     let failed = reconcile(&opdev, "a failure", mark, |reconcile| reconcile.failure.is_some()).await;

@@ -420,7 +420,7 @@ async fn several_namespaces_need_no_right_to_all_of_them() {
     }
     let mut operating = cluster.operate_in("left,right", &[]);
     let probes = operating.address("serving health probes");
-    // One of them is not granted yet: it is named, and asked for again without a restart.
+    // A namespace that is not granted yet is named, and asked for again without a restart.
     let line = operating.line("cannot watch Memcached");
     assert!(line.contains("forbidden") && line.contains("right") && !line.contains("key R"), "{line}");
     assert_eq!(get(&probes, "/readyz").0, 500);
@@ -510,7 +510,7 @@ async fn metrics_with_authorization_are_for_those_that_may_get_them() {
     cluster.plane.stop().await;
 }
 
-/// What the real helm-operator's metrics are called, with their labels: written by
+/// The names of the real helm-operator's metrics, with their labels: written by
 /// `tests/reference/operate/beside.py`.
 const NAMES: &str = include_str!("../golden/operate/metrics.txt");
 
@@ -578,7 +578,7 @@ async fn what_cannot_work_is_said_at_once() {
     };
     let (code, text) = ended(&[]);
     assert!(code == Some(1) && text.contains("there is no cluster"), "{text}");
-    // What is to be done is what this command can do.
+    // The remedy is one that this command has.
     let kubeconfig = "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\n";
     fs::write(root.join("config.unreachable"), kubeconfig).unwrap();
     for wrong in [
@@ -603,7 +603,7 @@ async fn what_cannot_work_is_said_at_once() {
         code == Some(2) && text.contains("--webhook-cert-path: opdev operate serves no webhooks"),
         "{text}"
     );
-    // What helm-operator takes is taken.
+    // The flags of helm-operator are accepted.
     let all = [
         "--enable-http2",
         "--leader-elect=false",
@@ -624,7 +624,7 @@ async fn what_cannot_work_is_said_at_once() {
     ];
     let (code, text) = ended(&all);
     assert!(code == Some(1) && text.contains("there is no cluster"), "{text}");
-    // What does nothing says so, and only where it is given.
+    // A flag without effect says so, and only where it is given.
     for (flag, why) in [("--enable-http2", "HTTP/1.1"), ("--zap-stacktrace-level", "no stack traces")] {
         let line = text.lines().find(|line| line.contains(&format!("{flag} has no effect")));
         assert!(line.is_some_and(|line| line.contains(why)), "{text}");

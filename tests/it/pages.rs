@@ -20,7 +20,7 @@ fn schema() -> Value {
 fn settings_page(schema: &Value) -> String {
     let mut page = String::from(
         "# Settings\n\nNone are needed. `opdev.yaml`, or `config/opdev.yaml`, may have these keys; this page is made from the JSON \
-         schema\n`assets/opdev.schema.json`, with which editors complete the file. An unknown key is told with its line and the \
+         schema\n`assets/opdev.schema.json`, with which editors complete the file. An unknown key is an error, with its line and the \
          key that is meant.\nPaths begin at the project's root. `charts`, `theme`, `keys` and `mouse` take effect as they are \
          saved, the others at the next start.\n\n| Key | Value | What it sets |\n|---|---|---|\n",
     );

@@ -125,7 +125,7 @@ fn a_state_folder_of_somebody_elses_is_refused() {
     assert_eq!(fs::read_to_string(root.join(".opdev/kubeconfig")).unwrap(), "theirs");
 }
 
-/// What a kubeconfig holds that lets its reader in.
+/// The credentials in a kubeconfig.
 fn credentials(kubeconfig: &Path) -> (String, String) {
     let text = fs::read_to_string(kubeconfig).unwrap();
     let value = |key: &str| {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What `opdev.yaml` says in these tests.
+/// The `opdev.yaml` of these tests.
 const SETTINGS: &str = "operator:\n  command: [sh, op.sh]\n  watch: [op.sh]\n  stopAfter: 1s\n";
 
 async fn start(settings: &str, script: &str) -> Opdev {
@@ -323,8 +323,8 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
         .await;
     assert_eq!(elsewhere.place.unwrap().to_string(), "pipe:7:4");
     assert_eq!(elsewhere.excerpt, None);
-    // What go vet finds in a saved file is told, and the program runs all the same. It looks with the flags
-    // of the build.
+    // A finding of go vet in a saved file is shown, and the program keeps running. Vet gets the flags of the
+    // build.
     save(&opdev, "cmd/main.go", GO_MAIN);
     let mark = opdev.mark();
     let vetted = "//go:build dev\n\npackage main\n\nimport \"fmt\"\n\nfunc init() {\n\tfmt.Printf(\"%d\\n\", \"text\")\n}\n";

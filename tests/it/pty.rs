@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Long enough for a debug build on a busy machine; nothing waits this long when all is well.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What the program has written so far.
+/// The output of the program so far.
 struct Output {
     terminal: vt100::Parser,
     raw: Vec<u8>,
@@ -32,7 +32,7 @@ impl Pty {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         command.env("TERM", "xterm-256color");
-        // What the developer has trusted is not the test's.
+        // The developer's permissions are not the test's.
         if command.get_env("XDG_STATE_HOME").is_none()
             || std::env::var_os("XDG_STATE_HOME") == command.get_env("XDG_STATE_HOME").map(Into::into)
         {
@@ -91,7 +91,7 @@ impl Pty {
         });
     }
 
-    /// What is on the screen.
+    /// The text on the screen.
     pub(crate) fn screen(&self) -> String {
         self.output.0.lock().unwrap().terminal.screen().contents()
     }

@@ -371,7 +371,7 @@ fn charts_of_repositories_and_addresses_render_and_begin_projects() {
     let out = desk.done(&["render", "web", "--repo", &format!("{}/holes", shelf.url)]);
     let warning = "WARNING: skipping an empty entry of chart \"web\" in the index\n";
     assert!(out.contains(warning) && out.contains("of: \"1.0.0\""), "{out}");
-    // What `helm repo update` has seen counts, as in Helm.
+    // An index from `helm repo update` counts, as in Helm.
     desk.write("cache/repository/stable-index.yaml", &index(&[("web", "1.0.0", "web-1.0.0.tgz", "")]));
     assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.0.0\""));
 

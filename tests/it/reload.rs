@@ -271,7 +271,7 @@ async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
     opdev.stop().await;
 }
 
-/// What a kind has that comes with a save is reconciled because of that save, not because opdev starts.
+/// An object whose kind comes with a save is reconciled because of that save, not because opdev starts.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
     let opdev = with_both_samples().await;
@@ -292,7 +292,7 @@ async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
         .await;
     let mark = opdev.mark();
     opdev.edit("config/watches.yaml", |text| text + &removed);
-    // One that was under way when the kind went may still end.
+    // A reconcile that was under way when the kind went may still end.
     let is_new =
         |reconcile: &opdev_event::Reconcile| reconcile.object.gvk.kind == "Hello" && reconcile.sources > gone;
     let reconcile = opdev.reconcile("its first pass", mark, is_new).await;

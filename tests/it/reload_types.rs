@@ -250,7 +250,7 @@ async fn a_saved_reconciler_runs_after_a_shadow_run() {
         .await;
     assert_eq!(reconcile.objects.len(), 1, "{reconcile:?}");
 
-    // One that throws on an object that there is does not get to run.
+    // A script that throws on an existing object does not get to run.
     let mark = opdev.mark();
     opdev.edit(RECONCILER, |text| {
         text.replace("  const map", "  if (self.spec.size > 2) throw new Error(\"too many\");\n  const map")

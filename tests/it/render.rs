@@ -95,8 +95,8 @@ fn every_value_set_renders_as_recorded() {
     }
 }
 
-/// What Helm 4.2 and newer do otherwise than 4.1: nulls of charts, ends of documents, durations, empty files,
-/// versions.
+/// The differences of Helm 4.2 and newer from 4.1: nulls of charts, ends of documents, durations, empty
+/// files, versions.
 #[test]
 fn the_newest_helm_4_prints_what_was_recorded_of_it() {
     let folder = root().join("tests/golden/newest_helm");
@@ -151,7 +151,7 @@ fn every_value_set_renders_as_real_helm_does() {
     }
 }
 
-/// What a chart with one template prints, or the error.
+/// The output of a chart with one template, or the error.
 fn one_template(template: &str, more: &[&str], helm: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("templates")).unwrap();
@@ -202,7 +202,7 @@ fn files_are_read_when_they_are_asked_for() {
     let [wanted, crds] = [&wanted, &crds].map(|text| text.replace("n: of sub\n", "n: of sub\n\n"));
     assert_eq!(text(&run(&[], "4"), "late"), wanted);
     assert_eq!(text(&run(&["--include-crds"], "4"), "late with crds"), crds);
-    // What cannot be read any more is told; and one too large is, whether somebody asks for it or not.
+    // A file that cannot be read any more is reported, and so is one too large, even if nobody asks for it.
     fs::remove_file(folder.path().join("conf/x.txt")).unwrap();
     assert_eq!((unread.failed(), &files.get("crds/b.yaml").unwrap()[..]), (None, &b"b: 1\n"[..]));
     assert!(files.get("conf/x.txt").unwrap().is_empty());

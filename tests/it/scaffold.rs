@@ -277,7 +277,7 @@ fn a_scaffolded_type_is_what_the_generators_make_of_it() {
     }
 }
 
-/// What `opdev init` has found out about a chart, and what the user adds to it, is more than the chart
+/// The rules that `opdev init` has found for a chart, and those the user adds, are more than the chart
 /// creates with its default values.
 #[test]
 fn no_target_of_the_makefile_takes_rules_away() {

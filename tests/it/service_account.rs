@@ -49,7 +49,7 @@ pub(crate) fn scaffold(root: &Path) {
         role.push_str(&format!("- apiGroups: [{group}]\n  resources: [{resources}]\n  verbs: [\"*\"]\n"));
     }
     write("role.yaml", &role);
-    // What only people and scaffolds read is no trouble.
+    // Files that only people and scaffolds read are no trouble.
     write("kustomization.yaml", "resources:\n- role.yaml\n");
 }
 

@@ -28,7 +28,7 @@ async fn starts(opdev: &Opdev, mark: usize, program: &str) -> u64 {
         .await
 }
 
-/// What a program prints after `before`.
+/// The output of a program behind `before`.
 async fn printed(opdev: &Opdev, mark: usize, before: &str) -> String {
     opdev
         .wait(before, mark, |event| match event {
@@ -114,7 +114,7 @@ async fn several_programs_run_beside_each_other() {
     opdev.stop().await;
 }
 
-/// One that reads no KUBECONFIG is told where the file is.
+/// A program that reads no KUBECONFIG gets the file as an argument.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_argument_names_the_kubeconfig_that_opdev_gives() {
     let settings =

@@ -192,7 +192,7 @@ async fn a_program_that_calls_somebody_else_is_told_and_one_that_calls_is_not() 
     world.end().await;
 }
 
-/// What go.sum lacks is told, and once it is there the program is traced as much as any other.
+/// A sum that go.sum lacks is reported, and once it is there the program is traced as much as any other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_that_go_sum_lacks_costs_no_trace() {
     if !go_is_there() {

@@ -85,8 +85,7 @@ fn build(folder: &Path) -> PathBuf {
     binary
 }
 
-/// What two goroutines of the operator do in an order that only a busy machine shows is judged in Go, step by
-/// step.
+/// The order of two goroutines, which only a busy machine shows, is judged in Go, step by step.
 #[test]
 fn the_added_files_know_the_cause_of_a_request_that_is_added_while_it_is_taken() {
     if !go_is_there() {
@@ -380,7 +379,7 @@ pub(crate) async fn every_write_belongs_to_its_reconcile(world: World) {
             "{next:?}"
         );
     }
-    // What the log says belongs to its reconcile.
+    // A line of the log belongs to its reconcile.
     let events = world.events.lock().unwrap().clone();
     let lines = events.iter().filter(|event| {
         matches!(event, Event::Log(line) if line.message.starts_with("sailing ships=") && line.reconcile.is_some())
@@ -389,7 +388,7 @@ pub(crate) async fn every_write_belongs_to_its_reconcile(world: World) {
     each_line_is_shown_once(&world).await;
 }
 
-/// What the program has printed is put beside what it has told, as `opdev run` does.
+/// The program's output is put beside its records, as `opdev run` does.
 async fn each_line_is_shown_once(world: &World) {
     let shown = |text: &str| {
         let events = world.events.lock().unwrap();
@@ -494,7 +493,7 @@ async fn a_reconcile_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     );
 }
 
-/// What goes to a cluster goes there as it is, and only for whoever has the token of the relay.
+/// A call to a cluster goes there as it is, and only for those who have the token of the relay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_relay_changes_nothing_and_lets_nobody_else_in() {
     let plane = ControlPlane::start().await.unwrap();
@@ -591,7 +590,7 @@ async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
     ];
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
     program.write_all(lines.as_bytes()).await.unwrap();
-    // One that closes the socket goes on unheard.
+    // A program that closes the socket goes on unheard.
     drop(program);
     next("the pass", |event| matches!(event, Event::Reconciled(reconcile) if reconcile.object.name == "one"))
         .await;

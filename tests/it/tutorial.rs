@@ -102,7 +102,7 @@ impl Tutorial {
         self.opdev.reconcile(what, mark, pick).await
     }
 
-    /// What a check says of a reconcile since a mark.
+    /// The finding of a check about a reconcile since a mark.
     async fn found(&self, mark: usize, kind: FindingKind) -> String {
         self.opdev
             .wait(&format!("{kind:?}"), mark, |event| match event {

@@ -5,7 +5,7 @@ use crate::random::Random;
 use std::fs;
 use std::path::Path;
 
-/// What means something in a Go file or in a marker.
+/// Tokens with a meaning in a Go file or in a marker.
 const TOKENS: [&str; 64] = [
     "type ",
     "struct {",

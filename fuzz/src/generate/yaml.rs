@@ -375,7 +375,7 @@ impl Writer {
         " ".repeat(indent)
     }
 
-    /// What follows `key:` or `-`, with the space before it; block collections start with a line break.
+    /// The text behind `key:` or `-`, with the space before it; block collections start with a line break.
     fn node(&mut self, indent: usize, depth: usize) -> String {
         let mut properties = String::new();
         if self.random.chance(7) {

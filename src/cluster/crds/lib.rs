@@ -1,6 +1,6 @@
-//! Brings the CRDs of the sources to the API server: weighed against what it has and against the objects
-//! there are (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established.
-//! Holds back what would hurt until the user says so. Never deletes one: that would delete its objects.
+//! Brings the CRDs of the sources to the API server: weighed against those it has and against the existing
+//! objects (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established. Holds
+//! a change that would hurt until the user has answered. Never deletes one: that would delete its objects.
 
 mod openapi;
 mod plan;
@@ -29,12 +29,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weigh::{Decision, Weighed};
 
-/// The known facts about the CRDs.
+/// The CRDs that were applied, and those that failed.
 #[derive(Default)]
 pub struct Crds {
     /// CRDs that failed the last time and are tried again.
     failing: BTreeSet<String>,
-    /// True if nothing that anybody could notice goes through without the user's word.
+    /// True if every change that anybody could notice needs the user's answer.
     cautious: bool,
     applied: BTreeMap<String, Option<u64>>,
     held: BTreeMap<String, Waiting>,
@@ -43,7 +43,7 @@ pub struct Crds {
     kinds: BTreeMap<String, Gvk>,
 }
 
-/// A CRD that waits for the user's word.
+/// A CRD that needs the user's answer.
 struct Waiting {
     id: String,
     hash: u64,
@@ -315,8 +315,8 @@ impl Crds {
         self.held.insert(name.to_owned(), waiting);
     }
 
-    /// The user's word about a held CRD; `None` where none is held under this name. The kind, and what came
-    /// of it.
+    /// Carries out the user's answer about a held CRD. Returns its kind and the result; `None` where none is
+    /// held under this name.
     ///
     /// # Errors
     /// What the API server said.

@@ -1,5 +1,5 @@
-//! The outcome for a CRD that differs from the one on the API server: applied, held for the user's word, or
-//! never sent. Pure: two definitions and the objects there are, in; a decision with its reasons, out.
+//! The decision about a CRD that differs from the one on the API server: applied, held for the user's answer,
+//! or never sent. Pure: two definitions and the existing objects, in; a decision with its reasons, out.
 
 use opdev_event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
 use opdev_object::meta::{Gvk, ObjectRef};

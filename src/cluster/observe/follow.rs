@@ -36,7 +36,8 @@ const FAILURES: u32 = 3;
 /// The part of the buffer for lines that stays once a long one is read.
 const BUFFER: usize = 64 << 10;
 
-/// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
+/// The known objects of a kind. They outlive each watch, so that objects that went while nobody watched are
+/// reported, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,
@@ -44,7 +45,7 @@ pub(super) struct Known {
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
-    /// The project_objects's epoch of that list.
+    /// The epoch of the project's objects at that list.
     epoch: u64,
     /// The object that was looked at last.
     looked: Option<Watched>,
@@ -68,7 +69,7 @@ impl Known {
     }
 }
 
-/// How an object was told.
+/// The record of an object that was reported.
 #[derive(Clone)]
 struct Mark {
     ours: bool,

@@ -5,7 +5,7 @@
 
 use opdev_object::meta::Gvk;
 
-/// How much of a kind's objects a list and a watch bring.
+/// The part of a kind's objects that a list and a watch bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     /// All of it.
@@ -57,7 +57,7 @@ pub(super) fn owned() -> impl Iterator<Item = Gvk> {
     OWNED.iter().map(|(group, version, kind, _)| Gvk::new(*group, *version, *kind))
 }
 
-/// How much is read of a kind. Of custom resources nobody knows which fields matter.
+/// The part of a kind that is read. Of custom resources nobody knows which fields matter.
 pub(super) fn reads(gvk: &Gvk) -> Reads {
     let known = OWNED.iter().find(|(group, _, kind, _)| *group == gvk.group && *kind == gvk.kind);
     known.map_or(Whole, |(.., reads)| *reads)

@@ -138,8 +138,7 @@ struct Last {
     at: Option<Timestamp>,
     /// The lines of that time.
     told: Vec<String>,
-    /// Those of them that come once more, while the log that was opened again has not come to where it broke
-    /// off.
+    /// The lines that come once more, while the log that was opened again has not come to where it broke off.
     again: Option<Vec<String>>,
 }
 

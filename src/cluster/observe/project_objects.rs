@@ -18,7 +18,7 @@ const MOST_GONE: usize = 4_096;
 /// belongs to the project would be asked for one by one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The known facts about all kinds together. Clones share it.
+/// The objects of all kinds together. Clones share them.
 #[derive(Clone)]
 pub(super) struct ProjectObjects(Arc<Shared>);
 
@@ -44,7 +44,7 @@ struct Inner {
     epoch: u64,
     /// Uids of objects that belong to the project.
     ours: HashSet<Box<str>>,
-    /// Those among `ours` that are gone, the newest last.
+    /// The uids among `ours` that are gone, the newest last.
     gone: VecDeque<Box<str>>,
     /// Unrelated objects by the uid of an owner that belongs to nobody yet.
     waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,

@@ -9,7 +9,7 @@ use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a request does.
+/// The kind of a write request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -44,7 +44,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) user: &'a User,
 }
 
-/// What has to be known of the cluster to ask a webhook.
+/// The view of the cluster that a call of a webhook needs.
 pub(crate) trait Cluster: View {
     /// The other versions that the resource's objects are served at.
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;

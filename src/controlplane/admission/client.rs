@@ -29,7 +29,7 @@ const PLACES: usize = 64;
 /// The largest answer that is read.
 const LARGEST: usize = 16 * 1024 * 1024;
 
-/// What is to be sent, and where.
+/// A review to send, and its address.
 #[derive(Clone, Debug)]
 pub(super) struct WebhookCall {
     pub(super) place: Resolved,
@@ -38,7 +38,7 @@ pub(super) struct WebhookCall {
     pub(super) timeout: Duration,
 }
 
-/// What tells connections apart: address, name and whom to believe.
+/// The key of a connection in the pool: address, name and trusted authorities.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ConnectionKey {
     dial: String,
@@ -47,7 +47,7 @@ struct ConnectionKey {
     local: bool,
 }
 
-/// Whom to believe: configured authorities, and whether the plane's own counts.
+/// The trusted authorities of a connection: the configured ones, and true if the plane's own counts.
 type TlsKey = (Option<Arc<[u8]>>, bool);
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -292,7 +292,7 @@ fn dial_words(dial: &str, error: &std::io::Error) -> ExchangeError {
     }
 }
 
-/// What an HTTP failure comes to: the message of a `Status`, or words for its code.
+/// The error of a failed HTTP call: the message of its `Status`, or words for its code.
 fn code_words(code: StatusCode, body: &[u8]) -> String {
     let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = status.filter(|status| status["kind"] == "Status" && status["status"] == "Failure");

@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         let (policies, hooks) = (self.admission.policies(), self.admission.hooks());
         let asks_hooks = asks_hooks(asked.resource);
         let mut rounds = Reinvocations::default();
-        // Those that want to be asked again, and those that have to be since another one has changed the
+        // Webhooks that want to be asked again, and those that have to be since another one has changed the
         // object.
         let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2 {
@@ -222,7 +222,7 @@ fn must_wait() -> Status {
     Status::new(503, "ServiceUnavailable", client::MUST_WAIT)
 }
 
-/// What an answer means for the request: go on with it, go on without it, or stop.
+/// Applies an answer to the request: it goes on with the change, goes on without it, or stops.
 fn settle(
     hook: &Hook,
     asked: &Attributes<'_>,

@@ -21,9 +21,9 @@ pub(super) struct Hook {
     pub(super) name: String,
     pub(super) client: ClientConfig,
     pub(super) meant: Constraints,
-    /// One that cannot be asked agrees.
+    /// True for `failurePolicy: Ignore`: a webhook that cannot be asked agrees.
     pub(super) ignore: bool,
-    /// What has to be true of a request, or why that cannot be found out.
+    /// The match conditions, or the reason why they cannot be evaluated.
     pub(super) conditions: Result<Conditions, ExpressionError>,
     pub(super) timeout: Duration,
     /// Asked again where others have changed the object after it.
@@ -37,7 +37,7 @@ pub(super) struct Hook {
 #[derive(Debug)]
 pub(super) struct Constraints {
     pub(super) rules: Vec<Rule>,
-    /// What is not meant, whatever the rules say.
+    /// Resources that are left out, whatever the rules say.
     pub(super) excluded: Vec<Rule>,
     /// Other versions of a resource do not count as the resource.
     pub(super) exact: bool,

@@ -1,4 +1,4 @@
-//! Decides whether a webhook or a policy matches a request, by its rules, selectors and match conditions. Never calls it.
+//! Matches a request with a webhook or a policy: rules, selectors, match conditions. Never calls it.
 
 use super::hook::{Constraints, Hook, Rule};
 use super::review;
@@ -11,14 +11,14 @@ use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// How a webhook sees a request.
+/// A request as a webhook sees it.
 #[derive(Clone, Debug)]
 pub(super) struct VersionedRequest {
     /// The version it speaks of, where that is not the request's own.
     pub(super) at: Option<Arc<Resource>>,
     /// The object at that version.
     pub(super) object: Option<Value>,
-    /// What it replaces, or what goes.
+    /// The object that is replaced or deleted.
     pub(super) old: Option<Value>,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn seen(
     old: Option<&Value>,
 ) -> Result<VersionedRequest, Status> {
     let turned = |object: Option<&Value>| match (&at, object) {
-        // What is no object of the resource (a Scale, an Eviction) is the same at every version.
+        // An object of another kind than the resource's (a Scale, an Eviction) is the same at every version.
         (Some(to), Some(object)) if asked.kind == asked.resource.gvk() => {
             cluster.converted(asked.resource, to, object.clone()).map(Some)
         }

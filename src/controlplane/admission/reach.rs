@@ -25,7 +25,7 @@ pub struct Reach(Arc<Decide>);
 type Decide = dyn Fn(&OutsideCall<'_>) -> Result<(), String> + Send + Sync;
 
 impl Reach {
-    /// One that asks a function, on the thread of the request.
+    /// A reach that asks a function, on the thread of the request.
     pub fn new(decide: impl Fn(&OutsideCall<'_>) -> Result<(), String> + Send + Sync + 'static) -> Reach {
         Reach(Arc::new(decide))
     }

@@ -40,16 +40,16 @@ pub(super) struct Endpoint {
     pub(super) url: String,
     /// Host and port to connect to.
     pub(super) dial: String,
-    /// Whom its certificate has to be for.
+    /// The name that its certificate has to be for.
     pub(super) server_name: String,
     /// The `Host` of requests.
     pub(super) host: String,
     pub(super) path: String,
     /// A certificate of the plane's own authority for `localhost` will do too.
     pub(super) local: bool,
-    /// What it comes to where nothing listens there.
+    /// The result of a call where nothing listens there.
     pub(super) otherwise: Option<CallFailure>,
-    /// What leads there from the configuration on is nobody's but kubectl's.
+    /// True if only kubectl wrote the objects that lead there, from the configuration on.
     pub(super) by_kubectl: bool,
 }
 
@@ -131,7 +131,7 @@ struct Service<'a> {
     path: &'a str,
 }
 
-/// What is behind a service.
+/// The endpoints of a service.
 #[derive(Debug, Default)]
 struct Endpoints {
     real: Option<String>,

@@ -54,7 +54,7 @@ pub(super) fn version(known: &[String]) -> Option<&'static str> {
     })
 }
 
-/// What a webhook has answered.
+/// The answer of a webhook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub(super) allowed: bool,
@@ -104,7 +104,7 @@ pub(super) fn check_head(group: &str, version: &str, kind: &str, document: &Valu
 
 /// Reads the answer to the review `uid`.
 pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Answer, UnusableAnswer> {
-    // What is no JSON is a scalar of YAML to the real server.
+    // The real server reads text that is no JSON as a scalar of YAML.
     let review: Value =
         serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text).as_ref()));
     check_head("admission.k8s.io", version, "AdmissionReview", &review).map_err(UnusableAnswer::Head)?;

@@ -7,7 +7,7 @@ use crate::identity::User;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What is granted by a write of a role or a binding.
+/// The rights that a write of a role or a binding grants.
 pub(crate) struct Grant<'a> {
     /// The user who grants.
     pub(crate) user: &'a User,
@@ -15,7 +15,7 @@ pub(crate) struct Grant<'a> {
     pub(crate) namespace: &'a str,
     /// The role whose rules are granted.
     pub(crate) role: &'a Value,
-    /// What allows to grant everything: `escalate` of a role, `bind` of the role that is bound.
+    /// The verb that allows granting everything: `escalate` for a role, `bind` for the role that is bound.
     pub(crate) authority: Attributes,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Grant<'a> {
 pub(crate) struct Escalation {
     user: String,
     groups: Vec<String>,
-    /// The rules that are not held, as the real server prints them.
+    /// The rules that the user does not have, as the real server prints them.
     missing: BTreeSet<String>,
     /// Roles that the user is bound to and that are not there.
     unresolved: Vec<String>,

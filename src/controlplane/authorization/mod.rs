@@ -31,7 +31,7 @@ pub(crate) trait Policy {
     fn cluster_role_bindings(&self) -> Vec<Arc<Value>>;
 }
 
-/// What somebody wants to do, as rules speak of it.
+/// A request in the terms of RBAC rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// Such as `get`, `list`, `deletecollection`; the method in lower case for a path that names no resource.
@@ -120,7 +120,7 @@ pub(crate) fn decide(policy: &dyn Policy, user: &User, wanted: &Attributes) -> D
     Decision { allowed: false, reason }
 }
 
-/// The rules that hold for somebody in a namespace, and what could not be found out.
+/// The rules that apply to a user in a namespace, and the errors of those that could not be read.
 pub(crate) fn rules_for(policy: &dyn Policy, user: &User, namespace: &str) -> (Vec<Value>, Vec<String>) {
     let (mut held, mut missing) = (Vec::new(), Vec::new());
     for found in applying(policy, user, namespace) {

@@ -63,7 +63,7 @@ pub(super) fn names(subject: &Value, user: &User, namespace: &str) -> bool {
     }
 }
 
-/// How a subject is spoken of: `User "jane"`, `ServiceAccount "name/namespace"`.
+/// A subject in words: `User "jane"`, `ServiceAccount "name/namespace"`.
 pub(super) fn described(subject: &Value) -> String {
     let text = |field: &str| subject[field].as_str().unwrap_or_default();
     match text("kind") {

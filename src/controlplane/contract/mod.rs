@@ -22,7 +22,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// One of the controllers of the controller manager.
+    /// A controller of the controller manager.
     pub(crate) const fn kube_controller_manager(user: &'static str) -> Self {
         Actor { user, field_manager: "kube-controller-manager" }
     }
@@ -44,10 +44,10 @@ pub trait Controller: Send + std::marker::Sync {
     /// The keys that a change of some object concerns.
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key>;
 
-    /// What has to be written so that the key's object is as it should be. Empty when nothing differs.
+    /// The writes that bring the key's object to its desired state. Empty when nothing differs.
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync;
 
-    /// What to write when one of its writes was refused: a condition, an Event.
+    /// The writes after one of its writes was refused: a condition, an Event.
     fn refused(
         &self,
         view: &dyn View,

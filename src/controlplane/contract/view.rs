@@ -33,8 +33,8 @@ pub trait View {
     /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
-    /// Those objects of a resource of which what is known without reading them is wanted; the others are not
-    /// read. `among` says which are asked about; a view may ask about more.
+    /// The objects of a resource that are wanted for their attributes; the others are not read. `among` says
+    /// which are asked about; a view may ask about more.
     fn select(
         &self,
         resource: &str,
@@ -65,7 +65,7 @@ pub trait View {
         look: &mut dyn FnMut(&Attributes),
     );
 
-    /// The known facts about one object without reading it.
+    /// The attributes of one object, without reading it.
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes>;
 
     /// Every served resource, custom ones included.
@@ -105,7 +105,7 @@ pub trait View {
     }
 }
 
-/// What a controller works on: one object of one resource.
+/// The unit of work of a controller: one object of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Resource as in [`ResourceInfo::resource`].
@@ -151,7 +151,7 @@ pub trait Readable: fmt::Debug + Send + Sync {
     /// Its namespace, `""` for cluster-scoped objects, and its name.
     fn place(&self) -> (&str, &str);
 
-    /// The known facts about it without reading it.
+    /// Its attributes, without reading it.
     fn attributes(&self) -> &Attributes;
 
     /// Reads it.
@@ -182,7 +182,7 @@ impl Observed {
         self.object.place().1
     }
 
-    /// The known facts about it without reading it.
+    /// Its attributes, without reading it.
     pub fn attributes(&self) -> &Attributes {
         self.object.attributes()
     }

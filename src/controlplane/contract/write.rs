@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a deletion does with dependents.
+/// The propagation policy: how a deletion treats dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     /// The object goes now, its dependents after it.
@@ -84,7 +84,7 @@ pub enum Write {
         namespace: Option<String>,
         /// Name.
         name: String,
-        /// How many.
+        /// The wanted number.
         replicas: i64,
     },
     /// `PUT namespaces/NAME/finalize` with an empty list of `spec.finalizers`.
@@ -153,13 +153,13 @@ pub struct Refusal {
 /// Writes that wait: carried out only once the same sync has asked for them this long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// What is waited for; another one starts the clock anew.
+    /// The reason to wait; a different one starts the clock anew.
     pub what: String,
-    /// How long.
+    /// The time to wait.
     pub delay: Duration,
 }
 
-/// What one sync asks for.
+/// The result of one sync.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sync {
     /// Writes, carried out in order; a failure ends the list, unless it is of a delete or says "already so".

@@ -17,7 +17,7 @@ impl Addresses {
     pub(super) fn give(&self, view: &dyn View, uid: &str) -> String {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken: BTreeSet<u32> = BTreeSet::new();
-        // Those pods to whom an address was given and which have none yet. The others are gone, or have it.
+        // The pods to which an address was given and which have none yet. The others are gone, or have it.
         let mut waiting: HashSet<String> = HashSet::new();
         view.each(
             "pods",
@@ -66,7 +66,7 @@ mod tests {
             (give(&a), give(&b), give(&a)),
             ("10.244.0.2".into(), "10.244.0.3".into(), "10.244.0.2".into())
         );
-        // What was written counts, whoever wrote it.
+        // An address that is written counts, whoever wrote it.
         let patch = json!({"status": {"podIP": "10.244.0.3"}});
         let write = |name: &str| Write::Patch {
             resource: "pods".into(),

@@ -32,7 +32,7 @@ pub(crate) fn remove(status: &mut Map<String, Value>, kind: &str) {
     }
 }
 
-/// What a condition says.
+/// A condition to be set.
 #[derive(Clone, Copy)]
 pub(crate) struct NewCondition<'a> {
     pub(crate) kind: &'a str,

@@ -131,7 +131,7 @@ fn new_pod(set: &Value, node: &str, hash: &str) -> Value {
     pod
 }
 
-/// What a daemon tolerates beside what its template says.
+/// The tolerations that a daemon pod has beside those of its template.
 fn tolerations(pod: &Value) -> Vec<Value> {
     let mut all = list(pod, "/spec/tolerations").to_vec();
     let mut own = vec![

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-/// What the engine works on: reads, and writes on somebody's behalf.
+/// The API server as the engine sees it: reads, and writes on somebody's behalf.
 pub trait Plane: View {
     /// Carries out a write; gives the object afterwards, of a delete its last state.
     fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal>;
@@ -28,7 +28,7 @@ pub struct Engine {
     recorder: Mutex<Recorder>,
 }
 
-/// What is to be done, and what has failed.
+/// Work to do, and work that has failed.
 struct State {
     lanes: Lanes,
     holds: HashMap<Job, (String, Duration)>,
@@ -69,7 +69,7 @@ impl State {
 /// The time: of the world, and since the start. Asked again where waiting may have taken long.
 pub type Time<'a> = &'a dyn Fn() -> (Timestamp, Duration);
 
-/// What the engine remembers of the objects it has seen.
+/// An index of the objects that the engine has seen.
 #[derive(Default)]
 struct Memory {
     /// Keys of the objects that refer to an owner, by its uid.

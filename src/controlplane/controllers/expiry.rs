@@ -41,7 +41,7 @@ impl Controller for EventExpiry {
     }
 
     fn sync(&self, view: &dyn View, _key: &Key, now: Timestamp) -> Sync {
-        // One that comes from now on may not be among those that are looked at.
+        // An object that comes from now on may not be among those that are looked at.
         self.planned.store(false, Ordering::Relaxed);
         let first = Cell::new(None);
         let over = view.select_keys(EVENTS, None, &Lookup::All, &|event| {

@@ -16,7 +16,7 @@ pub(crate) struct GarbageCollector;
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
-/// What an owner reference points at.
+/// The state of the object that an owner reference points at.
 enum Owner {
     /// It lives.
     Solid,
@@ -99,7 +99,7 @@ fn waits(known: &Attributes) -> bool {
     known.deleting() && known.finalizers().iter().any(|name| [FOREGROUND, ORPHAN].contains(&name.as_str()))
 }
 
-/// What decides whether the collector has something to do for an object.
+/// The parts of an object that decide whether the collector has work for it.
 fn lifeline(known: &Attributes) -> (&[OwnerReference], &[String], bool) {
     (known.owners(), known.finalizers(), known.deleting())
 }
@@ -122,7 +122,7 @@ fn locate(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> O
     Some(Key::new(&info.resource, namespace, &owner.name))
 }
 
-/// The known facts about an object without reading it.
+/// The attributes of an object, without reading it.
 fn known(view: &dyn View, key: &Key) -> Option<Attributes> {
     view.attributes(&key.resource, key.namespace.as_deref(), &key.name)
 }

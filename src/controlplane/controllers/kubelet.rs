@@ -341,7 +341,7 @@ fn joined() -> Value {
     })
 }
 
-/// What a pod was to run, as its commands stand there.
+/// The commands of a pod, as its spec has them.
 fn commands(pod: &Value) -> String {
     let words = |container: &Value| {
         let words = [list(container, "/command"), list(container, "/args")].concat();
@@ -384,7 +384,7 @@ fn init_container_in_turn(pod: &Value) -> Option<&Value> {
     init_open(pod, list(pod, "/status/initContainerStatuses")).next()
 }
 
-/// What a step makes of the init container in turn, if it does not say so itself.
+/// The status of the init container in turn after a step that does not set one.
 fn init_step(status: Option<&Value>) -> Value {
     if status.is_some_and(is_running) {
         return json!({"terminated": {"exitCode": 0, "reason": "Completed"}, "ready": true});

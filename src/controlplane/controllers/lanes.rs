@@ -15,9 +15,9 @@ pub(super) type Job = (usize, Key);
 struct Lane {
     queue: VecDeque<Key>,
     queued: HashSet<Key>,
-    /// What is being looked at now.
+    /// Keys that are being synced now.
     running: HashSet<Key>,
-    /// What has to be looked at again once that is done.
+    /// Keys to sync again when their sync ends.
     again: HashSet<Key>,
 }
 
@@ -25,7 +25,7 @@ struct Lane {
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
-    /// Whose turn it is.
+    /// The lane that is next.
     turn: usize,
     /// By when they are due. Each Event has one for an hour: there are many of them.
     timers: BTreeMap<Duration, Vec<Arc<Job>>>,

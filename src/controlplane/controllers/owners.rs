@@ -9,7 +9,7 @@ use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What an owner manages, and the writes that make it so.
+/// The objects that an owner manages, and the writes that adopt or release them.
 pub(crate) struct Claim {
     pub(crate) owned: Vec<Arc<Value>>,
     pub(crate) writes: Vec<Write>,

@@ -214,7 +214,7 @@ fn embed(schema: &mut Value, root: bool) {
     properties.insert("metadata".to_owned(), definition(OBJECT_META, &mut Vec::new()));
 }
 
-/// A built-in definition with what it refers to in place; one that is inside itself is an object without fields there.
+/// A built-in definition with its references resolved; inside itself it is an object without fields.
 fn definition(name: &str, inside: &mut Vec<String>) -> Value {
     let Some(raw) = facts().raw(name) else { return json!({"type": "object"}) };
     if inside.iter().any(|outer| outer == name) {

@@ -8,7 +8,7 @@ use crate::contract::View;
 use opdev_object::meta;
 use serde_json::Value;
 
-/// What a pod waits for.
+/// The reason why a pod cannot start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     /// A volume cannot be filled: name and why.

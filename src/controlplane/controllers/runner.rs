@@ -1,7 +1,7 @@
 //! Runs the controllers on a registry: its changes in, their writes out, a clock for the timers, a graceful
 //! stop. Never decides anything; `engine` does the work and the controllers do the thinking. While there are
 //! webhooks a job may have to wait for one: then jobs run on threads that may block, several of each
-//! controller at once, so that a webhook that does not answer holds up only those that have to ask it.
+//! controller at once, so that a webhook that does not answer delays only those that have to ask it.
 
 use super::engine::{Engine, Plane};
 use super::lanes::Job;
@@ -79,7 +79,7 @@ impl Readable for Stored {
 /// Everything there is, as if it had just come.
 fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
-        // One at a time: their trees together take many times what is stored.
+        // The objects are read one at a time: their trees together take many times the size of the store.
         for object in registry.stored(&info.resource, None) {
             let after = Some(Observed::new(object));
             let change = Change { resource: info.resource.clone(), before: None, after };
@@ -91,7 +91,7 @@ fn observe_all(engine: &Engine, registry: &Registry) {
 /// A timer that fires later than this keeps nobody waiting for the controllers.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How far the controllers have come.
+/// The progress of the controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// True if there has been nothing left to do at least once.
@@ -118,7 +118,7 @@ pub async fn run(
         observe_all(&runner.engine, &runner.registry);
         runner.work(&mut watch, &mut waiting).await;
     }
-    // What was begun is carried to its end, as long as there is time for it.
+    // Syncs that have begun are finished, as long as there is time for it.
     while waiting.join_next().await.is_some() {}
 }
 

@@ -296,7 +296,7 @@ fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), UnusableClaim> {
     Ok(())
 }
 
-/// What the pods of a node take of it, cpu and memory in thousandths.
+/// The share of a node that its pods take, cpu and memory in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeUsage {
     pods: i64,

@@ -20,7 +20,7 @@ pub struct Stage {
     labels: Selector,
     annotations: Map<String, Value>,
     expressions: Vec<Expression>,
-    /// What comes of it.
+    /// The effect of the stage.
     pub(crate) next: Value,
 }
 
@@ -36,7 +36,7 @@ struct Expression {
 pub enum StageError {
     /// They are not YAML.
     Yaml(yaml::Error),
-    /// One of them is wrong.
+    /// A stage is wrong.
     Stage {
         /// The document of the stream, from 1.
         number: usize,
@@ -324,7 +324,7 @@ pub(crate) fn conditions(next: &Value) -> &[Value] {
     list(next, "/status/conditions")
 }
 
-/// What a stage makes of a kind of containers.
+/// The changes that a stage makes to a kind of containers.
 pub(crate) fn containers<'a>(next: &'a Value, kind: &str) -> Option<&'a Map<String, Value>> {
     map(next, &format!("/status/{kind}"))
 }

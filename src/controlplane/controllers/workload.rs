@@ -24,12 +24,12 @@ pub(crate) struct WorkloadKind {
     pub(crate) dependents: &'static str,
 }
 
-/// What differs between the controllers of workloads.
+/// The differences between the controllers of workloads.
 pub(crate) trait Workload: Send + std::marker::Sync {
     /// The names of the kind.
     fn kind(&self) -> &WorkloadKind;
 
-    /// What an object selects. An object without a selector is not synced.
+    /// The selector of an object. An object without a selector is not synced.
     fn selector(&self, object: &Value) -> Option<Selector> {
         Selector::parse(object.pointer("/spec/selector")).filter(|selector| !selector.is_empty())
     }
@@ -40,16 +40,16 @@ pub(crate) trait Workload: Send + std::marker::Sync {
         Vec::new()
     }
 
-    /// What has to be written for an object and what it owns. The claim's own writes come first.
+    /// The writes for an object and its pods or sets. The claim's own writes come first.
     fn sync_claimed(&self, view: &dyn View, object: &Value, claim: Claim, now: Timestamp) -> Sync;
 
-    /// What has to be written for an object without a selector.
+    /// The writes for an object without a selector.
     fn sync_without_selector(&self, object: &Value) -> Sync {
         let _ = object;
         Sync::done()
     }
 
-    /// What to write for an object one of whose writes was refused.
+    /// The writes for an object after one of its writes was refused.
     fn write_refused(
         &self,
         view: &dyn View,

@@ -75,12 +75,12 @@ pub(crate) fn applied(bytes: &[u8]) -> Result<Read, Status> {
     {
         return Ok(read);
     }
-    // YAML may read JSON in another way, but what stands there twice is the same. What does in YAML, the caller finds.
+    // YAML may read JSON in another way, but finds the same duplicates. The caller finds those of YAML.
     let is_once = bytes.first() == Some(&b'{') && read_json(bytes).is_ok_and(|read| !read.twice);
     Ok(Read { value: yaml(bytes)?, twice: !is_once })
 }
 
-/// A configuration that cannot be read. From 1.37 on the real server does not say YAML: it may be CBOR there, too.
+/// A configuration that cannot be read. Since 1.37 the real server does not say YAML: it may be CBOR.
 pub(crate) fn undecoded(how: &str, why: &str) -> Status {
     let what = if since(37) { "patch" } else { "YAML" };
     Status::bad_request(format!("error {how}decoding {what}: {why}"))

@@ -119,7 +119,7 @@ impl Call<'_> {
             "source": {"component": "kubelet", "host": node}, "reportingComponent": "kubelet",
             "reportingInstance": node, "firstTimestamp": now, "lastTimestamp": now});
         let kubelet = User::authenticated(format!("system:node:{node}"), ["system:nodes"]);
-        // One that is there already has said it.
+        // An Event that is there already has said it.
         let create = Write::Create { resource: "events".to_owned(), object: event };
         if let Err(status) = registry.write(&kubelet, "kubelet", &create)
             && !status.is_already_exists()

@@ -239,7 +239,7 @@ mod tests {
         all.into_iter().find(|found| found.plural == plural).unwrap()
     }
 
-    /// What the real server (1.36) answers to a POST of each.
+    /// A real server (1.36) answers a POST of each with these texts.
     #[test]
     fn bodies_of_another_kind_are_refused_in_the_words_of_a_real_server() {
         let told = |object: Value| {

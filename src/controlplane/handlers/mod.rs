@@ -206,7 +206,7 @@ fn reads(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// What of a resource there is in protobuf. The scale of a custom resource is a built-in kind.
+/// The kinds of a resource that exist in protobuf. The scale of a custom resource is a built-in kind.
 fn binary(resource: &Resource, subresource: Option<&str>) -> Binary {
     let built_in = match &resource.custom {
         Some(_) => subresource == Some("scale"),

@@ -13,7 +13,7 @@ use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
 use serde_json::Value;
 
-/// What kind of patch a request carries.
+/// The kind of patch that a request carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Json,
@@ -120,7 +120,7 @@ impl Call<'_> {
             }
             let object = match accepted_patch(ctx, &resource, object, &told) {
                 Ok(object) => object,
-                // What does not fit is told with the whole object. It is made again only then.
+                // The error shows the whole object, which is made again only for that.
                 Err(reason) => return Err(unfit(&changed(current)?, &reason)),
             };
             if metadata::text(&object, "name").is_empty() {
@@ -225,7 +225,7 @@ impl Call<'_> {
         }
     }
 
-    /// What came out of an apply, as an object of its kind. What the kind does not know was refused before.
+    /// The result of an apply as an object of its kind. Unknown fields were refused before.
     fn fit(&self, ctx: &mut Context, object: Value, applied: &Value) -> Result<Value, Status> {
         let resource = self.resource();
         let validation = std::mem::replace(&mut ctx.validation, FieldValidation::Ignore);
@@ -252,7 +252,7 @@ fn concerns_managers(kind: Kind, change: &Value) -> bool {
         return change["metadata"].get("managedFields").is_some();
     }
     let place = |at: &Value| {
-        // What stands before the first slash does not count.
+        // The part before the first slash does not count.
         let rest = at.as_str().map(|at| at.split_once('/').map_or("", |(_, rest)| rest));
         rest.is_some_and(|rest| matches!(rest, "" | "metadata") || rest.starts_with("metadata/managedFields"))
     };

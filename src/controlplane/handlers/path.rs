@@ -2,7 +2,7 @@
 
 use opdev_object::go::duration;
 
-/// What a path under `/api/` or `/apis/` names.
+/// The parts of a path under `/api/` or `/apis/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) group: String,
@@ -63,7 +63,7 @@ impl Target {
         let resource = rest.next()?;
         let name = rest.next();
         let subresource = rest.next();
-        // What follows a subresource is the business of proxies, which are not served.
+        // A path behind a subresource belongs to proxies, which are not served.
         if rest.next().is_some() {
             return None;
         }

@@ -142,7 +142,7 @@ struct Parts {
     over: bool,
 }
 
-/// What a list holds of each of its objects.
+/// The form in which a list holds each of its objects.
 enum Each {
     /// All of it; here, how the text of an object begins that a list does not repeat.
     Object(Option<String>),
@@ -284,7 +284,7 @@ fn binary(code: StatusCode, message: Vec<u8>) -> Response<Body> {
     response
 }
 
-/// What is stored does not go into the messages of its kind.
+/// Answers that an object cannot be encoded. The object itself is left out of the message.
 fn unencodable(kind: &str, why: &protobuf::Error) -> Response<Body> {
     tracing::error!(kind, %why, "an answer cannot be written in protobuf");
     failure(&Status::internal(&format!("{kind} cannot be written in protobuf: {why}")), Encoding::Json)

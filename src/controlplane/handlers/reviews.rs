@@ -55,7 +55,7 @@ impl Call<'_> {
         Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), ctx.warnings))
     }
 
-    /// What the caller may do in a namespace.
+    /// The rights of the caller in a namespace.
     fn rules(&self, spec: &Value) -> Result<Value, Status> {
         let namespace = spec["namespace"].as_str().unwrap_or_default();
         if namespace.is_empty() {
@@ -215,7 +215,7 @@ impl Call<'_> {
         Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), ctx.warnings))
     }
 
-    /// What a token is to end with: the name of its claim, and the object.
+    /// The object that a token is bound to, with the name of its claim: the token ends with the object.
     fn bound(&self, reference: &Value) -> Result<Option<(&'static str, std::sync::Arc<Value>)>, Status> {
         if reference.is_null() {
             return Ok(None);

@@ -10,7 +10,7 @@ use crate::storage::Stored;
 use opdev_object::selector::{FieldSelector, LabelSelector};
 use serde_json::Value;
 
-/// What a list or watch selects.
+/// The selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     labels: LabelSelector,

@@ -166,7 +166,7 @@ fn duplicate(path: &str) -> String {
     format!("duplicate field {path:?}")
 }
 
-/// What stands twice in a JSON body that is read without a type: every field counts.
+/// Duplicate fields of a JSON body that is read without a type: every field counts.
 fn of_json(bytes: &[u8]) -> Vec<String> {
     let mut told = Vec::new();
     each_field(bytes, |path, again| {
@@ -177,8 +177,8 @@ fn of_json(bytes: &[u8]) -> Vec<String> {
     told
 }
 
-/// What is told of a body that is read as a built-in kind: in its own order, and of what nobody knows only
-/// that.
+/// Warnings about a body that is read as a built-in kind, in the body's order. An unknown field is reported
+/// once, and never as a duplicate.
 fn of_typed(bytes: &[u8], unknown: &[String]) -> Vec<String> {
     let all: HashSet<&str> = unknown.iter().map(String::as_str).collect();
     let mut told: Vec<String> = Vec::new();
@@ -268,7 +268,7 @@ impl Call<'_> {
         fit
     }
 
-    /// What stands twice in a patch, and what an operation of a JSON patch has beside its own fields.
+    /// Duplicate fields of a patch, and fields that an operation of a JSON patch does not have.
     pub(super) fn of_patch(&self, ctx: &Context, read: &Read) -> Vec<String> {
         const OWN: [&str; 4] = ["op", "path", "from", "value"];
         if ctx.validation == FieldValidation::Ignore {

@@ -6,7 +6,7 @@ use http_body_util::Full;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// What upstream answers for kinds without columns of their own: name and creation time.
+/// The columns that upstream uses for kinds without columns of their own: name and creation time.
 #[derive(Clone, Copy, Debug, Default)]
 struct UpstreamDefault;
 

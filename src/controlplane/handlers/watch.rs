@@ -28,7 +28,7 @@ const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 /// Upstream ends a watch after 30 to 60 minutes where the client does not say when.
 const SHORTEST: u64 = 1800;
 
-/// What is read of a watch's query.
+/// The query of a watch.
 struct Wanted {
     revision: Option<u64>,
     initial: Option<bool>,
@@ -65,9 +65,9 @@ struct Running {
     selection: Selection,
     namespace: Option<String>,
     watch: Watch,
-    /// What of the state at the start is still to be sent.
+    /// Objects of the state at the start that are still to be sent.
     state: std::vec::IntoIter<Arc<Stored>>,
-    /// What marks its end.
+    /// The bookmark that marks the end of that state.
     marks: Option<(u64, Value)>,
     /// Columns are only defined in the first Table.
     columns: bool,
@@ -258,7 +258,7 @@ impl Running {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// What has happened until now, and a bookmark behind it.
+    /// Sends the changes up to now, and a bookmark behind them.
     async fn catch_up(&mut self, out: &mut Vec<u8>) {
         let Ok(changes) = self.watch.ready() else {
             self.over = true;

@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 /// How a client asks for protobuf, without `application/`.
 const PROTOBUF_ASKED: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
-/// What it is called in the answer; upstream gave up the `@` here, which no media type may have.
+/// The media type of the answer. Upstream gave up the `@` here, which no media type may have.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// How the document is written.
+/// The encoding of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     Json,

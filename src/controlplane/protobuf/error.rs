@@ -1,4 +1,4 @@
-//! What is wrong with a message, and in which field.
+//! Errors of a protobuf message: the fault and its field.
 
 use super::wire::Raw;
 use std::fmt;

@@ -7,7 +7,7 @@ use super::wire::{Fields, Raw};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// What reads one such message.
+/// The reader of one such message.
 type Reader = fn(&[u8], usize) -> Result<Value, Error>;
 
 /// A message with a JSON form of its own.

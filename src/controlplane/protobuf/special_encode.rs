@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use opdev_object::apply::compact;
 use serde_json::Value;
 
-/// What writes one such message.
+/// The writer of one such message.
 type Writer = fn(&mut Vec<u8>, &Value, usize) -> Result<(), Error>;
 
 /// The writer of a definition that has its own JSON form.

@@ -48,7 +48,7 @@ fn a_secret_as_helm_writes_one() {
     );
 }
 
-/// What opdev-object says of them, which cannot look here.
+/// opdev-object has a list of these numbers of its own, since it cannot look here.
 #[test]
 fn numbers_with_a_default_that_are_left_out_as_zero_are_known() {
     let mut found = BTreeSet::new();
@@ -136,7 +136,7 @@ fn every_definition_in_the_table_is_complete() {
                 kind.len() == 1 || messages::fields(kind).is_some() || special::reader(kind).is_some();
             assert!(known, "{definition}.{name} holds {kind}");
             assert!(*flags & !(KEPT | POINTER) <= MAP, "{definition}.{name}");
-            // What is not in the schema would be refused as an unknown field.
+            // A field that is not in the schema would be refused as unknown.
             if let Some(properties) = facts().raw(definition).and_then(|raw| raw.get("properties"))
                 && !name.is_empty()
                 && name != "*"

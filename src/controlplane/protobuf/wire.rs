@@ -2,7 +2,7 @@
 
 use super::error::{Error, Fault};
 
-/// What every such body begins with.
+/// The first bytes of every such body.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
 /// Schemas may nest; nothing sane does so deeper than this.

@@ -91,7 +91,7 @@ fn embedded(value: &mut Value, schema: &SchemaRef) {
                 embedded(inner, property);
                 if property.embedded_resource {
                     let mut read = inner.clone();
-                    // What cannot be read is for the schema to refuse.
+                    // Metadata that cannot be read is left for the schema to refuse.
                     if decode::decode_metadata(&mut read).is_ok() {
                         *inner = read;
                     }

@@ -18,7 +18,7 @@ use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What a write is about.
+/// The object and the operation that admission judges.
 #[derive(Clone, Debug)]
 pub(crate) struct AdmissionSubject<'a> {
     operation: Operation,

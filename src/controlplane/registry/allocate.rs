@@ -13,7 +13,7 @@ const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 const ADDRESSES: u32 = 1 << 16;
 const PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
-/// What the stored services hold.
+/// The addresses and ports of the stored services.
 #[derive(Debug, Default)]
 struct Allocated {
     addresses: HashSet<String>,
@@ -21,7 +21,7 @@ struct Allocated {
 }
 
 impl Allocated {
-    /// The known facts about all services but one (the one that is being written).
+    /// The addresses and ports of all services but one (the one that is being written).
     fn by_services<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
         let mut taken = Allocated::default();
         for service in services.filter(|service| service.uid() != except_uid) {
@@ -146,7 +146,7 @@ fn new_ports(service: &mut Value, taken: &mut Allocated) -> Result<(), Status> {
             }
             continue;
         }
-        // One of the ports with this number may ask for it, and need not be the first.
+        // A port with this number may ask for it, and need not be the first.
         let wanted = asked.iter().find_map(|(port, node)| node.filter(|_| *port == number));
         let node = match wanted {
             Some(node) => taken.take(node).map(|()| node).map_err(|why| refused(service, i, node, why))?,
@@ -228,7 +228,7 @@ fn needs_address(service: &Value) -> bool {
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
 }
 
-/// What the real server says of a service that has no name: it cannot note whose address it is.
+/// The real server's error for a service without a name: it cannot note whose address it is.
 fn nameless() -> Status {
     let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
                Required value";
@@ -303,7 +303,7 @@ pub(super) fn keep(service: &mut Value, current: &Value) {
         }
     }
     if spec["type"] == "ExternalName" && old["type"] != "ExternalName" {
-        // What was allocated goes, but not what the request asks for.
+        // Allocated values are dropped, unless the request asks for others.
         for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             drop_same(spec, old, field);
         }

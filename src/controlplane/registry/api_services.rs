@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 const ID: &str = "apiregistration.k8s.io/apiservices";
 /// Says that the server looks after it: from its start on, or for as long as there are definitions.
 const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// Those of custom resources.
+/// The priorities of the groups of custom resources.
 const OF_DEFINITIONS: (i64, i64) = (1000, 100);
 
 /// Group, version, priority of the group, priority of the version. The group of APIServices itself has none.
@@ -51,7 +51,7 @@ fn local(group: &str, version: &str, (group_priority, version_priority): (i64, i
     })
 }
 
-/// Those of the built-in groups, with their resource.
+/// The APIServices of the built-in groups, with their resource.
 pub(super) fn built_in() -> impl Iterator<Item = (&'static str, Value)> {
     let served = |group: &str| facts().resources().iter().any(|one| one.group == group);
     BUILT_IN

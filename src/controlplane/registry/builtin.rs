@@ -1,4 +1,4 @@
-//! The built-in resources: what discovery tells comes from the facts, everything else from the strategy of the kind.
+//! The built-in resources: discovery comes from the facts, the rest from the strategy of the kind.
 
 use super::{kinds, strategy};
 use crate::resource::{DerivedFields, Resource, ResourceRules, Subresource, resource_id};

@@ -41,7 +41,7 @@ impl Served {
         &self.resources
     }
 
-    /// What is served at `/apis/<group>/<version>/<plural>`.
+    /// The resource that is served at `/apis/<group>/<version>/<plural>`.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.by_path.get(&path(group, version, plural))
     }

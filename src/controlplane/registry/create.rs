@@ -17,7 +17,7 @@ const BEING_DELETED: &str = "object is being deleted: ";
 /// How often a generated name is tried.
 const ATTEMPTS: usize = 8;
 
-/// How an object is created.
+/// The parts of a creation.
 struct Creation {
     /// The resourceVersion it came with.
     versioned: Option<String>,
@@ -121,7 +121,7 @@ impl Registry {
         let name = metadata::text(&object, "name").to_owned();
         let before = self.reserved(resource).then(|| object.clone());
         let mut allocating = self.lock_allocation(resource);
-        // What cannot be allocated is reported before anything else is looked at.
+        // A failed allocation is reported before anything else is looked at.
         if let Some(allocation) = &strategy.allocation {
             (allocation.check_new)(&object, ctx.dry_run)?;
             (allocation.allocate)(self, &mut object, None)?;

@@ -18,7 +18,7 @@ const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
-/// What a decode found out.
+/// The findings of a decode.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     /// `unknown field "spec.foo"`, in path order.

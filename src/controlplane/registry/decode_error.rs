@@ -8,7 +8,7 @@ use std::fmt;
 pub enum DecodeError {
     /// A value has another JSON type than its field.
     WrongType {
-        /// What was found, such as `string` or `number 1.5`.
+        /// The value that was found, such as `string` or `number 1.5`.
         found: String,
         /// The Go struct and the path of the field in it; `None` for the object itself.
         field: Option<GoField>,

@@ -54,7 +54,7 @@ impl Registry {
         current: &Arc<Stored>,
     ) -> Result<Deleted, Refused> {
         if unheld(resource, options, current) {
-            // What watchers see is the object as it was.
+            // Watchers see the object as it was.
             let object = match ctx.dry_run {
                 true => current.clone(),
                 false => self.remove(resource, key, current.revision, None)?,
@@ -84,7 +84,7 @@ impl Registry {
             } else if ctx.dry_run {
                 current.clone()
             } else {
-                // What is answered, and what watchers see, is the object as it was.
+                // The answer and the watchers see the object as it was.
                 self.remove(resource, key, current.revision, None)?
             };
             return Ok(Deleted { object, gone: true });

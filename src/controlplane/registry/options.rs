@@ -19,7 +19,7 @@ pub struct DeleteOptions {
     pub orphan_dependents: Option<bool>,
     /// It goes even where it cannot be converted to the version that is asked for.
     pub as_kept: bool,
-    /// One of many that are selected: nobody has named it.
+    /// The object was selected together with others: nobody has named it.
     pub selected: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The smaller admission plugins that are on by default in the real server: what they set on an object that is created,
-//! and what they refuse. In its order; LimitRanger is in `create`, PodSecurity in `pod_security`, webhooks and policies in
-//! `admit`. The texts are those of the real server.
+//! The smaller admission plugins that are on by default in the real server: what they set on an object that
+//! is created, and what they refuse. In its order; LimitRanger is in `create`, PodSecurity in `pod_security`,
+//! webhooks and policies in `admit`. The texts are those of the real server.
 
 use super::Registry;
 use super::context::Context;
@@ -51,7 +51,7 @@ impl Registry {
         self
     }
 
-    /// What plugins set on, or refuse of, a pod that is to be created.
+    /// Runs the admission plugins on a pod that is to be created: they set fields, or refuse it.
     pub(super) fn admit_new_pod(&self, resource: &Resource, pod: &mut Value) -> Result<(), Status> {
         self.check_account(resource, pod)?;
         self.set_priority(resource, pod)?;
@@ -83,8 +83,8 @@ impl Registry {
         }
     }
 
-    /// The plugin ServiceAccount, where pods are to be that strict: the account of a pod has to be there. A controller makes
-    /// the one called `default` in every namespace, and a static pod has none.
+    /// The plugin ServiceAccount, where pods are to be that strict: the account of a pod has to be there. A
+    /// controller makes the one called `default` in every namespace, and a static pod has none.
     fn check_account(&self, resource: &Resource, pod: &Value) -> Result<(), Status> {
         let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or_default();
         let is_static = pod["metadata"]["annotations"].get("kubernetes.io/config.mirror").is_some();
@@ -270,8 +270,8 @@ impl Registry {
         Err(forbidden(resource, object, why))
     }
 
-    /// The plugins CertificateApproval and CertificateSigning: whoever approves or signs has to have the right to do that
-    /// for the signer.
+    /// The plugins CertificateApproval and CertificateSigning: whoever approves or signs has to have the
+    /// right to do that for the signer.
     pub(super) fn check_signer(
         &self,
         ctx: &Context,
@@ -292,7 +292,7 @@ impl Registry {
         Err(forbidden(resource, object, &why))
     }
 
-    /// Who writes the trust bundle of a signer may attest for it.
+    /// The writer of a signer's trust bundle needs the right to attest for that signer.
     pub(super) fn check_attester(
         &self,
         ctx: &Context,
@@ -308,7 +308,7 @@ impl Registry {
         Err(forbidden(resource, object, &format!("user not permitted to attest for signerName {signer:?}")))
     }
 
-    /// Whether somebody may do this for a signer, or for all signers of its domain.
+    /// Returns true if the user has the verb for this signer, or for all signers of its domain.
     fn may_for_signer(&self, ctx: &Context, verb: &str, signer: &str) -> bool {
         let all = signer.split_once('/').map(|(domain, _)| format!("{domain}/*"));
         let may = |name: &str| {

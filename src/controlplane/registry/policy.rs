@@ -12,7 +12,7 @@ use crate::resource::{Resource, metadata};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What anybody may read where nothing is enforced.
+/// The paths that anybody may read where nothing is enforced.
 const PUBLIC: [&str; 4] = ["healthz", "livez", "readyz", "version"];
 
 impl Policy for Registry {
@@ -70,8 +70,7 @@ impl Registry {
         if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
     }
 
-    /// Refuses a role or a binding that would grant more than its writer holds. `current` is what it
-    /// replaces.
+    /// Refuses a role or a binding that would grant more than its writer has. It may replace `current`.
     pub(super) fn check_escalation(
         &self,
         ctx: &Context,

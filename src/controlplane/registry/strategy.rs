@@ -25,15 +25,15 @@ pub(crate) struct Strategy {
     pub(crate) table: Option<&'static str>,
     /// The apiVersion that objects are kept at, where the kind has several or shares a table.
     pub(crate) storage_api_version: Option<&'static str>,
-    /// The known facts about an object without reading it, and by what it is found.
+    /// The attributes of an object, and the values it is found by.
     pub(crate) indexing: Indexing,
-    /// What other rooms have to know, too.
+    /// The rules that other rooms need, too.
     pub(crate) rules: ResourceRules,
 
     // Reading.
     /// The columns of a Table; `None` shows name and time of creation.
     pub(crate) printer: Option<Printer>,
-    /// What field selectors may name.
+    /// The fields that field selectors may name.
     pub(crate) selectable: Selectable,
     /// How objects are converted between the version that is asked for and the one that is kept.
     pub(crate) conversion: Option<Conversion>,
@@ -45,13 +45,13 @@ pub(crate) struct Strategy {
     pub(crate) takes_template_labels: bool,
 
     // Creating.
-    /// What a POST makes.
+    /// The effect of a POST.
     pub(crate) post: Post,
-    /// What the `LimitRange`s of the namespace do to a new object.
+    /// The effect of the namespace's `LimitRange`s on a new object.
     pub(crate) limit_range: Option<LimitRange>,
-    /// What the admission plugins set on, or refuse of, a new object, before webhooks see it.
+    /// The admission plugins for a new object, before webhooks see it: they set fields or refuse it.
     pub(crate) admit_create: fn(&Registry, &Resource, &mut Value) -> Result<(), Status>,
-    /// What the server sets on a new object after webhooks have seen it.
+    /// Sets the server's fields of a new object after webhooks have seen it.
     pub(crate) prepare_create: fn(&mut Value),
     /// The status that a new object starts with; `None` leaves what the request says.
     pub(crate) initial_status: fn(&Resource) -> Option<Value>,
@@ -59,7 +59,7 @@ pub(crate) struct Strategy {
     pub(crate) set_requester: fn(&mut Value, &User),
 
     // Changing.
-    /// What a write through `status` changes.
+    /// The fields that a write through `status` changes.
     pub(crate) status_fields: &'static [&'static str],
     /// The metadata that a write through a subresource changes, besides annotations and finalizers.
     pub(crate) status_metadata: &'static [&'static str],
@@ -75,17 +75,17 @@ pub(crate) struct Strategy {
     // Validation.
     /// Addresses and ports that are handed out, each to one object only.
     pub(crate) allocation: Option<Allocation>,
-    /// What is wrong with what an update changes, reported before everything else.
+    /// Errors of an update's changes that are reported before everything else.
     pub(crate) validate_change_first: fn(&Value, &Value, &mut Vec<Cause>),
     /// Errors of fields that the server generates.
     pub(crate) validate_generated: fn(&Value, Option<&Value>, &mut Vec<Cause>),
-    /// What is wrong with an object, which may replace another.
+    /// Errors of an object, which may replace another.
     pub(crate) validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
     /// The real server validates the spec of an update twice and reports everything twice.
     pub(crate) validates_updates_twice: bool,
     /// Fields that no update changes, by their dotted paths.
     pub(crate) unchanging: &'static [&'static str],
-    /// What is only validated of a new object, by its dotted path: no update changes it anyway.
+    /// The dotted path of a field that is validated only in a new object: no update changes it anyway.
     pub(crate) validated_once: Option<&'static str>,
     /// Errors of what an update changes.
     pub(crate) validate_change: fn(&Value, &Value, &mut Vec<Cause>),
@@ -93,21 +93,21 @@ pub(crate) struct Strategy {
     pub(crate) metadata_last: bool,
     /// Validation that has to look at other objects, or that writes the status once all is well.
     pub(crate) validate_in_registry: fn(&Registry, &mut Value, Option<&Value>, &mut Vec<Cause>),
-    /// What the server warns of.
+    /// The warnings of the server.
     pub(crate) warn: fn(&mut Context, &Value, Option<&Value>),
     /// Where the pods are whose security the namespace may restrict.
     pub(crate) pods: Pods,
-    /// What the admission plugins refuse of a valid object, which may replace another.
+    /// The admission plugins for a valid object, which may replace another: they only refuse it.
     pub(crate) admit: Admit,
     /// Refuses a write that would give more rights than its writer has.
     pub(crate) check_escalation: CheckEscalation,
-    /// What objects use of quotas.
+    /// The use of quotas by objects.
     pub(crate) quota: Evaluator,
     /// An update may use more of a quota.
     pub(crate) update_uses_quota: bool,
 
     // Writing.
-    /// What the real server adds whenever it reads an object from its store.
+    /// Adds the fields that the real server adds whenever it reads an object from its store.
     pub(crate) complete: fn(&mut Value),
     /// Before an object is stored.
     pub(crate) before_write: fn(&Registry, &Value),
@@ -117,7 +117,7 @@ pub(crate) struct Strategy {
     pub(crate) after_failed_write: fn(&Registry, &Key),
 
     // Deleting.
-    /// Refuses a delete whose preconditions do not hold; `None` does it in the common words.
+    /// Refuses a delete whose preconditions are not met; `None` does it in the common words.
     pub(crate) check_preconditions: Option<CheckPreconditions>,
     /// Refuses to delete an object; `None` never does, and does not read the object.
     pub(crate) admit_delete: Option<AdmitDelete>,
@@ -127,7 +127,7 @@ pub(crate) struct Strategy {
     pub(crate) mark_deleted: Option<fn(&mut Value, Timestamp)>,
     /// Seconds until a deleted object may be removed.
     pub(crate) grace_period: fn(&DeleteOptions, &Value) -> i64,
-    /// What changes in the status of an object that is deleted.
+    /// Changes the status of an object that is deleted.
     pub(crate) set_deleted_status: fn(&mut Value),
     /// Even where nothing keeps an object it is marked first, and removed then.
     pub(crate) marked_before_removal: bool,
@@ -162,7 +162,7 @@ pub(crate) type CheckPreconditions = fn(&Resource, &Key, &DeleteOptions, &Stored
 /// A resource and the part of its objects that is written.
 pub(crate) type Write<'a> = (&'a Resource, Part);
 
-/// What a POST to a collection makes.
+/// The effect of a POST to a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Post {
     /// An object.
@@ -173,7 +173,7 @@ pub(crate) enum Post {
     Binding,
 }
 
-/// What field selectors may name besides name and namespace.
+/// The fields that field selectors may name besides name and namespace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selectable {
     /// The fields; `None` is a kind that knows of no others, which has an error text of its own.
@@ -202,12 +202,12 @@ pub(crate) struct Conversion {
     pub(crate) to_stored: fn(&mut Value),
 }
 
-/// What a `LimitRange` does to a new object.
+/// The effect of a `LimitRange` on a new object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LimitRange {
     /// Fills in what the object does not say.
     pub(crate) fill: fn(&mut Value, &Value),
-    /// What is too little or too much.
+    /// The values below the minimum or above the maximum.
     pub(crate) violations: fn(&Value, &Value) -> Vec<String>,
 }
 
@@ -216,7 +216,7 @@ pub(crate) struct LimitRange {
 pub(crate) struct Allocation {
     /// Refuses a new object before anything else is looked at. The flag is whether this is a dry run.
     pub(crate) check_new: fn(&Value, bool) -> Result<(), Status>,
-    /// What a changed object keeps of what was allocated to the current one.
+    /// Keeps the allocated values of the current object in the changed one.
     pub(crate) keep: fn(&mut Value, &Value) -> Result<(), Status>,
     /// Gives an object what it lacks. It may replace the second one.
     pub(crate) allocate: fn(&Registry, &mut Value, Option<&Value>) -> Result<(), Status>,

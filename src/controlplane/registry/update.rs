@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// How often a change is tried again when somebody else wrote in between.
 const ATTEMPTS: usize = 10;
 
-/// How an object is changed.
+/// The parts of a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
     /// The resource.
@@ -24,11 +24,11 @@ pub struct Change<'a> {
     pub key: &'a Key,
     /// The part of it that is written.
     pub part: Part,
-    /// How the new object came to be.
+    /// The way the new object is made.
     pub way: UpdateMethod,
 }
 
-/// How the new object of a change came to be.
+/// The way the new object of a change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateMethod {
     /// Somebody sent the whole of it.
@@ -144,7 +144,7 @@ impl Registry {
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
-            // An update that named its resourceVersion finds out in the next attempt that it is no longer the one.
+            // An update with a resourceVersion finds out in the next attempt that it is outdated.
             Err(Refused::Exists | Refused::Changed) => Ok(None),
         }
     }

@@ -76,7 +76,7 @@ impl Registry {
                 None => missing.push(index),
             }
         }
-        // What is at another version is converted, all of it at once.
+        // Objects at another version are converted, all of them at once.
         let (same, other): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|index| resource.is_version_of(&items[*index]));
         let old: Vec<Arc<Value>> = other.iter().map(|index| items[*index].glance()).collect();
@@ -164,7 +164,7 @@ impl Registry {
     }
 
     /// Custom resources at another version of their definition, as the converter makes them: nothing is
-    /// stored, nor held to a schema. Waits for a webhook: only on a thread that may block.
+    /// stored or checked against a schema. Waits for a webhook: only on a thread that may block.
     ///
     /// # Errors
     /// What the converter could not do, or that there is no such resource.
@@ -180,7 +180,7 @@ impl Registry {
         Some(Siblings { registry: self, resource, custom })
     }
 
-    /// Custom resources at another version, held to the schema there as what clients send is.
+    /// Custom resources at another version, fitted to the schema there as objects from clients are.
     fn fitting(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
         let mut turned = self.turned(resource, objects, wanted)?;
         let target = self.siblings(resource).and_then(|siblings| siblings.find(wanted));
@@ -206,8 +206,8 @@ impl Registry {
     }
 }
 
-/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults
-/// come.
+/// Fits a custom resource to a schema, as an object from a client is: unknown fields are removed, defaults
+/// are set.
 fn fit(object: &mut Value, schema: &SchemaRef) {
     schema::prune(object, schema);
     schema::default(object, schema);

@@ -78,7 +78,7 @@ pub(crate) fn remove_server_fields(object: &mut Value) {
     }
 }
 
-/// What a create stamps: uid, creation time; and takes away.
+/// Sets uid and creation time, as a create does, and removes the fields that a request must not set.
 pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
     let meta = map_mut(object);
     for field in
@@ -95,7 +95,7 @@ pub(crate) fn stamp_time(object: &mut Value, now: Timestamp) {
     map_mut(object).insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
 }
 
-/// What an update cannot change: taken from the object as it is.
+/// Restores the metadata that an update cannot change from the current object.
 pub(crate) fn keep(object: &mut Value, current: &Value) {
     let meta = map_mut(object);
     let old = &current["metadata"];
@@ -165,7 +165,7 @@ pub(crate) fn validate_update(
     own_finalizers(resource, object, &mut own);
     let mut change: Vec<Cause> = late_finalizers(object, current).into_iter().chain(moved.cloned()).collect();
     change.extend(fields);
-    // What all kinds have in common.
+    // The checks that all kinds share.
     let mut before = whole.clone();
     before.extend(change.iter().cloned());
     if changes > 1 {

@@ -1,5 +1,5 @@
-//! One served resource at one version: what discovery says about it and how it is stored; and what holds for objects
-//! of every resource: `metadata`, `names`, `quantity`. Plain data with a lazily decoded schema; never touches the store.
+//! One served resource at one version: its discovery and storage; and the rules of all objects: `metadata`,
+//! `names`, `quantity`. Plain data with a lazily decoded schema; never touches the store.
 
 pub(crate) mod metadata;
 pub(crate) mod names;
@@ -48,7 +48,7 @@ pub struct ScalePaths {
     pub label_selector: Option<String>,
 }
 
-/// What a CustomResourceDefinition adds to a resource at one version.
+/// The additions of a CustomResourceDefinition to a resource at one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Custom {
     /// Name of the definition, `<plural>.<group>`.
@@ -106,17 +106,17 @@ pub struct Resource {
     pub table: Arc<str>,
     /// apiVersion that objects of the table are kept at.
     pub storage_api_version: String,
-    /// What differs from kind to kind and several rooms have to know.
+    /// The differences between kinds that several rooms need.
     pub rules: ResourceRules,
-    /// The kind's `Strategy`. It names types of the registry, so that only `registry::strategy_of` can read it.
+    /// The kind's `Strategy`. It names types of the registry: only `registry::strategy_of` can read it.
     pub(crate) strategy: &'static (dyn Any + Send + Sync),
     /// Set for custom resources.
     pub custom: Option<Custom>,
-    /// What follows from the rest, worked out on first use.
+    /// Values derived from the other fields, computed on first use.
     pub(crate) known: DerivedFields,
 }
 
-/// What every request for a resource needs to know of it.
+/// Derived facts that every request for a resource needs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DerivedFields {
     schema: OnceLock<SchemaRef>,
@@ -176,7 +176,7 @@ impl Resource {
         self.api_version() == self.storage_api_version
     }
 
-    /// What controllers know about it.
+    /// The part of it that controllers know.
     pub fn info(&self) -> ResourceInfo {
         ResourceInfo {
             resource: self.id().to_owned(),

@@ -95,7 +95,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
     ["/", "%"].iter().filter(|c| text.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
 }
 
-/// What is wrong with a label key, an annotation key or a finalizer.
+/// The errors of a label key, an annotation key or a finalizer.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();

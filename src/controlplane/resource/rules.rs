@@ -3,7 +3,7 @@
 
 use super::names;
 
-/// What differs from kind to kind. A kind says only what is not as in [`ResourceRules::COMMON`].
+/// The differences between kinds. A kind sets only the fields that differ from [`ResourceRules::COMMON`].
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceRules {
     /// A PUT without a resourceVersion is fine.
@@ -32,7 +32,7 @@ pub struct ResourceRules {
     pub(crate) validate_name: fn(&str) -> Vec<String>,
     /// Finalizers need no domain. Only the older groups insist on one.
     pub(crate) any_finalizer: bool,
-    /// How the metadata of an update are validated.
+    /// The validation of an update's metadata.
     pub(crate) metadata_checks: MetadataChecks,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct MetadataChecks {
     pub(crate) changes: usize,
     /// Times that the metadata of the new object are validated as a whole.
     pub(crate) wholes: usize,
-    /// What comes first.
+    /// The order of the errors: metadata or the object first.
     pub(crate) order: MetadataOrder,
 }
 

@@ -183,7 +183,7 @@ pub(super) fn server_only(serving: &Serving) -> Result<ServerConfig, Failure> {
 fn given(serving: &Serving) -> Result<(Chain, PrivateKeyDer<'static>), Failure> {
     let chain =
         certificates(&serving.certificate).map_err(|why| format!("the serving certificate: {why}"))?;
-    // What a broken key looks like is nobody's business, so the reason stays general.
+    // The form of a broken key is private, so the reason stays general.
     let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes())
         .map_err(|_| "the serving certificate's key: no private key in PEM")?;
     Ok((chain, key))
@@ -199,7 +199,7 @@ fn certificates(text: &str) -> Result<Chain, Failure> {
     }
 }
 
-/// What an authority's certificate says.
+/// The fields of an authority's certificate.
 fn params(valid: (i32, i32)) -> CertificateParams {
     let mut params = dated(CertificateParams::default(), valid);
     params.distinguished_name = rcgen::DistinguishedName::new();

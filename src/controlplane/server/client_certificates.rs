@@ -1,6 +1,6 @@
-//! Whom a client certificate is for. As on a real API server, one that is of no known authority, or has
-//! ended, does not end the TLS handshake: its requests are answered with 401, which a client can tell its
-//! user. Never makes a certificate.
+//! The user of a client certificate. As on a real API server, a certificate of an unknown authority, or one
+//! that has expired, does not end the TLS handshake: its requests are answered with 401, which a client can
+//! tell its user. Never makes a certificate.
 
 use super::certificates::{Failure, user_of};
 use crate::identity::User;
@@ -12,7 +12,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// What the client certificate of a connection says of who asks.
+/// The user in the client certificate of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CertificateUser {
     /// There is none.

@@ -1,6 +1,6 @@
-//! The front door: every request, from a socket or from this process, comes through `Front::answer`.
-//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic
-//! becomes a 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
+//! The front door: every request, from a socket or from this process, comes through `Front::answer`. Does
+//! what all of them need (impersonation, authorization, size and time limits, audit id, a panic becomes a
+//! 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
 use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
@@ -31,11 +31,11 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-/// What a request may weigh, as upstream.
+/// The largest body of a request, as upstream.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How long an answer may take to begin, as upstream. A watch answers at once, so this never ends one.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// What no authorizer is asked about, as upstream.
+/// The paths that no authorizer is asked about, as upstream.
 const ALWAYS_ALLOWED: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 

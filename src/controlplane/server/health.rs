@@ -6,8 +6,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-/// The checks that are listed, by the names of the real server; what it has beside them has no counterpart here. Only
-/// those of the store, and the shutdown, can fail: what the others ask for is done before the first request is answered.
+/// The listed checks, by the names of the real server; its others have no counterpart here. Only those of the
+/// store, and the shutdown, can fail: the others are done before the first request is answered.
 const CHECKS: [&str; 7] = [
     "ping",
     "log",
@@ -17,12 +17,12 @@ const CHECKS: [&str; 7] = [
     "poststarthook/rbac/bootstrap-roles",
     "poststarthook/scheduling/bootstrap-system-priority-classes",
 ];
-/// What only `/readyz` checks.
+/// The checks that only `/readyz` makes.
 const READINESS: [&str; 3] = ["etcd-readiness", "informer-sync", SHUTDOWN];
 const STORE: &str = "etcd";
 const SHUTDOWN: &str = "shutdown";
 
-/// What the checks find.
+/// The state that the checks read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
     /// The server stops.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const IDENTITY: &str = "authentication.k8s.io";
 
-/// What the headers ask for, as they say it.
+/// The values of the impersonation headers.
 #[derive(Debug, Default)]
 struct Asked {
     name: String,
@@ -87,7 +87,7 @@ fn asked(headers: &HeaderMap) -> Result<Option<Asked>, Status> {
     )))
 }
 
-/// What the verb `impersonate` has to be allowed on: all of it.
+/// The requests that the verb `impersonate` must be allowed on: all of them.
 fn as_a_whole(asked: &Asked) -> Vec<Attributes> {
     let on =
         |group: &str, resource: &str, name: &str| Attributes::on("impersonate", group, resource, "", name);
@@ -126,7 +126,7 @@ fn mode(asked: &Asked) -> Option<&'static str> {
     Some("user-info")
 }
 
-/// What the constrained verb has to be allowed on.
+/// The requests that the constrained verb must be allowed on.
 fn constrained(asked: &Asked, mode: &str) -> Vec<Attributes> {
     let verb = format!("impersonate:{mode}");
     if let Some((namespace, name)) = service_account_of(&asked.name) {

@@ -48,7 +48,7 @@ const GRACE: Duration = Duration::from_secs(1);
 pub struct Listen {
     /// A loopback address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// What the server shows to clients; a certificate of the plane's own authority where there is none.
+    /// The certificate of the server; without one, a certificate of the plane's own authority is used.
     pub serving: Option<Serving>,
     /// Certificates of further authorities, PEM, whose client certificates are believed beside the plane's
     /// own: the common name is the user, the organizations are the groups.
@@ -90,7 +90,7 @@ pub struct Listening {
     pub address: SocketAddr,
     /// The admin's kubeconfig with certificates, key and token in it: a credential, so mind the file's mode.
     pub kubeconfig: String,
-    /// What clients have to trust, PEM.
+    /// The authority that clients have to trust, PEM.
     authority: String,
     /// The name of context and cluster in kubeconfigs.
     context: String,
@@ -209,7 +209,7 @@ pub(crate) fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// How a socket speaks TLS, and who signs the certificates of its clients.
+/// The TLS settings of a socket, with the authority of its clients' certificates.
 #[derive(Clone)]
 pub(super) struct Tls {
     acceptor: TlsAcceptor,
@@ -224,7 +224,7 @@ impl Tls {
 
 /// The service that answers the requests of a socket.
 pub(super) trait SocketService: Send + Sync + 'static {
-    /// What answers are made of.
+    /// The body of an answer.
     type Body: http_body::Body<Data = bytes::Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
     /// Answers a request. `certified` is what the client certificate says of who asks.

@@ -21,7 +21,7 @@ const BUCKETS: [f64; 23] = [
 /// Subresources that are connections.
 const CONNECTIONS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
-/// What a request was, as the real server labels it.
+/// The labels of a request, as the real server sets them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Labels {
     dry_run: &'static str,

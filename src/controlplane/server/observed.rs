@@ -1,6 +1,6 @@
 //! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks
-//! for, and lets events of a watch through one by one where they are held. Never changes what is asked or
-//! answered otherwise.
+//! for, and lets events of a watch through one by one where its gate is closed. Never changes what is asked
+//! or answered otherwise.
 
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,
@@ -98,7 +98,7 @@ where
         return Err(Disconnected);
     }
     if let Some(refusal) = &treatment.refusal {
-        // What was to be written is part of what was disturbed; `Tee` keeps what is kept of it.
+        // The body of a disturbed request is read too; `Tee` keeps the part of it that is kept.
         let mut body = request.into_body();
         while let Some(Ok(_)) = body.frame().await {}
         let mut response = crate::answer::status(&refusal.status());
@@ -216,7 +216,7 @@ fn copied(bytes: &Bytes, content_type: String) -> Copied {
     Copied { bytes: kept, size: bytes.len() as u64, content_type }
 }
 
-/// What has passed of a request's body.
+/// The part of a request's body that has passed.
 #[derive(Default)]
 struct Copy {
     frames: Vec<Bytes>,
@@ -277,10 +277,10 @@ struct Watched<E> {
     gate: Option<watch::Receiver<Passage>>,
     /// Events that came and were not let through yet.
     waiting: VecDeque<Bytes>,
-    /// How many were let through since the gate was shut.
+    /// The number of events that were let through since the gate was shut.
     passed: u64,
     over: bool,
-    /// What has come of an event that is not whole yet; `None` once one was too long to be copied.
+    /// The beginning of an event that is not complete yet; `None` once one was too long to be copied.
     begun: Option<BytesMut>,
 }
 
@@ -306,7 +306,7 @@ fn watched<E: Send + 'static>(
         content_type,
         gate: treatment.gate,
         waiting: VecDeque::new(),
-        // What was let through of other watches is not let through of this one.
+        // An event that the gate let through for another watch is not let through for this one.
         passed,
         over: false,
         begun: Some(BytesMut::new()),

@@ -54,30 +54,30 @@ pub struct Asked {
     pub number: u64,
     /// When it came.
     pub at: Timestamp,
-    /// How.
+    /// The HTTP method.
     pub method: Method,
-    /// What for.
+    /// The path.
     pub path: String,
     /// The rest of it, without the question mark.
     pub query: String,
-    /// What the client put into `X-Opdev-Reconcile`. Nobody behind the door sees that header.
+    /// The client's `X-Opdev-Reconcile` header. Nobody behind the door sees that header.
     pub mark: Option<String>,
-    /// What the client calls itself.
+    /// The client's `User-Agent`.
     pub user_agent: String,
-    /// Whose name it counts for.
+    /// The user that it counts for.
     pub user: String,
 }
 
-/// What is done to a request on purpose.
+/// An intended disturbance of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Treatment {
-    /// How long it waits before it is handled.
+    /// The delay before it is handled.
     pub delay: Duration,
-    /// What it is answered instead of being handled.
+    /// The answer in place of the server's.
     pub refusal: Option<Refusal>,
     /// The connection ends without an answer.
     pub reset: Option<Reset>,
-    /// What is asked for instead of its query, such as a list of an earlier revision.
+    /// The query in place of its own, such as one for a list of an earlier revision.
     pub query: Option<String>,
     /// The gate of a watch: it says whether events pass.
     pub gate: Option<watch::Receiver<Passage>>,
@@ -119,7 +119,7 @@ pub enum Passage {
     Expired,
 }
 
-/// What was seen.
+/// A request or a part of an answer that was seen.
 #[derive(Clone, Debug)]
 pub enum Observation {
     /// A request was answered; of a watch: it began.

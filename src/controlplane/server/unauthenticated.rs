@@ -22,7 +22,7 @@ pub(super) struct UnauthenticatedConnections(Mutex<Waiting>);
 struct Waiting {
     /// Grows whenever one comes or is heard.
     turn: u64,
-    /// Those that have been silent for longest first.
+    /// The connections, the longest silent first.
     by_turn: BTreeMap<u64, CancellationToken>,
 }
 

@@ -11,7 +11,7 @@ use x509_cert::ext::pkix::name::DirectoryString;
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
-/// Whom a certificate names.
+/// The subject of a certificate.
 pub(super) struct Subject {
     pub(super) common_names: Vec<String>,
     pub(super) organizations: Vec<String>,

@@ -23,14 +23,14 @@ const FILE: &str = "store.redb";
 const PART: &str = "store.part";
 /// Records of objects, by their keys.
 pub(super) const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
-/// What is kept beside them, each behind a checksum of its name and itself.
+/// Texts that are kept beside them, each behind a checksum of its name and itself.
 pub(super) const KEPT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("kept");
 /// Numbers about the store itself.
 pub(super) const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
 pub(super) const FORMAT: u64 = 2;
 /// All objects are in memory anyway; the cache only has to hold the inner pages that a commit walks through.
 const CACHE: usize = 4 * 1024 * 1024;
-/// What an empty etcd starts at.
+/// The first revision of an empty etcd.
 const FIRST_REVISION: u64 = 1;
 
 /// An open file.
@@ -42,7 +42,7 @@ pub(super) struct StoreFile {
     totals: Totals,
 }
 
-/// What the objects of a file add up to.
+/// The totals of the objects of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// The newest revision.
@@ -84,7 +84,7 @@ pub(super) struct Opened {
 pub(super) struct Mended {
     /// Holds the lock on it.
     _old: Option<Database>,
-    /// What was wrong with it and what of it is lost; `None` where it was only of an older format.
+    /// The damage and the lost objects; `None` where it was only of an older format.
     damage: Option<(String, Vec<String>)>,
     back: usize,
 }
@@ -93,7 +93,7 @@ pub(super) struct Mended {
 pub(super) enum Trouble {
     InUse,
     Unusable(String),
-    /// What is in it makes no sense.
+    /// The content is not valid.
     Damaged(String),
 }
 
@@ -270,7 +270,7 @@ fn of_storage(error: StorageError) -> Trouble {
     }
 }
 
-/// What a file says that its objects add up to.
+/// The totals that a file has recorded for its objects.
 fn totals_in(database: &Database) -> Result<Totals, redb::Error> {
     let numbers = database.begin_read()?.open_table(NUMBERS)?;
     let number =
@@ -285,7 +285,7 @@ impl StoreFile {
             Some(database) => database,
             None => {
                 let database = Database::builder().set_cache_size(CACHE).open(&self.path)?;
-                // What failed may be in the file nevertheless.
+                // A commit that failed may be in the file nevertheless.
                 self.totals = totals_in(&database)?;
                 database
             }

@@ -9,15 +9,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is written at once. Only the newest state of each object is in it: what an object was in between is
-/// nobody's business after a restart.
+/// One commit. It holds only the newest state of each object: nobody needs the states between after a
+/// restart.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// The newest revision in it.
     pub(super) revision: u64,
     /// Objects by table and key; `None` for one that is gone.
     pub(super) objects: HashMap<(Arc<str>, Key), Option<Arc<Stored>>>,
-    /// What is kept beside the objects.
+    /// Texts that are kept beside the objects.
     pub(super) kept: BTreeMap<String, Vec<u8>>,
 }
 
@@ -27,12 +27,12 @@ impl Batch {
     }
 }
 
-/// What a store was when it was last written.
+/// The content of a store when it was last written.
 #[derive(Debug)]
 pub(super) struct Saved {
     /// The newest revision.
     pub(super) revision: u64,
-    /// What was kept beside the objects.
+    /// Texts that were kept beside the objects.
     pub(super) kept: BTreeMap<String, Vec<u8>>,
 }
 
@@ -97,7 +97,7 @@ pub struct MovedAside {
     pub why: String,
     /// How many objects came back.
     pub back: usize,
-    /// What did not, each with resource, namespace and name.
+    /// The objects that did not, each with resource, namespace and name.
     pub lost: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::watch;
 
-/// What happened to an object.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It came.
@@ -21,7 +21,7 @@ pub enum ChangeKind {
 /// One change of one object.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What happened.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// In which table.
     pub table: Arc<str>,
@@ -122,7 +122,7 @@ impl History {
             && let Some(old) = self.log.pop_front()
         {
             self.floor = old.revision;
-            // One whose text is not counted yet makes the sum too small until then.
+            // A change whose text is not counted yet makes the sum too small until then.
             self.bytes.fetch_sub(old.object.size() as i64, Ordering::Relaxed);
             forgotten.push(old);
         }

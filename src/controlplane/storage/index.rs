@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(super) struct Index {
     by: Indexed,
     hasher: RandomState,
-    /// Under the hash of a namespace and a term: the objects it holds for, by key. Two terms of one hash
-    /// share an entry.
+    /// The objects with a term in a namespace, by key, under the hash of both. Two terms of one hash share an
+    /// entry.
     entries: HashMap<u64, Vec<Arc<Stored>>>,
 }
 

@@ -43,7 +43,7 @@ const TABLE_HISTORY: usize = 1024;
 /// How many changes of all tables together are remembered, for subscribers to everything.
 const GLOBAL_HISTORY: usize = 4096;
 
-/// What a write expects to find.
+/// The state that a write expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// No object of that name.
@@ -83,7 +83,7 @@ struct Table {
 #[derive(Debug)]
 struct Inner {
     revision: u64,
-    /// What happened up to this revision is not known: it was in another process.
+    /// Changes up to this revision are not known: they were made in another process.
     base: u64,
     tables: HashMap<Arc<str>, Table>,
     all: History,
@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    /// What was kept beside the objects under a name.
+    /// The text that is kept beside the objects under a name.
     pub fn kept(&self, name: &str) -> Option<Vec<u8>> {
         self.read().kept.get(name).cloned()
     }
@@ -246,7 +246,7 @@ impl Store {
         expected: Expected,
         value: Value,
     ) -> Result<Arc<Stored>, Refused> {
-        // What is known of it is read off it without the lock.
+        // The attributes are computed without the lock.
         let known = self.attributes(table, key, &value);
         let mut guard = self.write();
         let inner = &mut *guard;
@@ -269,8 +269,7 @@ impl Store {
         Ok(object)
     }
 
-    /// The known facts about a new version of an object without reading it; `None` for the first object of a
-    /// table.
+    /// The attributes of a new version of an object; `None` for the first object of a table.
     fn attributes(&self, table: &str, key: &Key, value: &Value) -> Option<Attributes> {
         let (trees, previous) = {
             let inner = self.read();

@@ -62,7 +62,7 @@ impl Batch {
 struct Threads {
     batches: SyncSender<Batch>,
     made: Receiver<Vec<Made>>,
-    /// How many batches are not back yet.
+    /// The number of batches that are not back yet.
     out: usize,
 }
 

@@ -1,5 +1,5 @@
-//! How an object lies in the store's file: its own key, revision and text behind a checksum of all three, so
-//! that a record can be known for what it is wherever it is found. Never touches a file.
+//! The record of an object in the store's file: its own key, revision and text behind a checksum of all
+//! three, so that a record can be known for what it is wherever it is found. Never touches a file.
 
 use super::{Key, Stored};
 
@@ -52,7 +52,7 @@ pub(super) fn find_all(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     (0..bytes.len()).filter(mark).filter_map(move |at| {
         let rest = &bytes[at..];
         let claimed = (number(rest, 16)? as usize).saturating_add(number(rest, 20)? as usize);
-        // One that claims more than there is costs nothing.
+        // A record that claims more than there is costs nothing.
         let cost = if claimed > rest.len() { 0 } else { claimed };
         left = left.checked_sub(cost)?;
         read(rest)
@@ -67,7 +67,7 @@ pub(super) fn write(key: &[u8], object: &Stored, into: &mut Vec<u8>) {
     into.extend_from_slice(&[0; 4]);
     into.extend_from_slice(&object.revision.to_le_bytes());
     for length in [key.len(), text.len()] {
-        // What a request may carry is far below that.
+        // A request's limit is far below that.
         into.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
     }
     into.extend_from_slice(key);
@@ -125,7 +125,7 @@ pub(super) fn read_first_format<'a>(key: &'a [u8], bytes: &'a [u8]) -> Option<Re
     Some(Record { key, revision: u64::from_le_bytes(head[..8].try_into().ok()?), text, sum: 0 })
 }
 
-/// What is kept beside the objects, behind a checksum of its name and itself.
+/// A text that is kept beside the objects, behind a checksum of its name and itself.
 pub(super) fn write_kept(name: &str, bytes: &[u8]) -> Vec<u8> {
     [&checksum(&[name.as_bytes(), bytes].join(&0)).to_le_bytes(), bytes].concat()
 }

@@ -27,13 +27,13 @@ pub(super) trait TakeIn {
     fn refused(&mut self) -> Vec<Vec<u8>>;
 }
 
-/// What a file held.
+/// The content of a file.
 pub(super) struct Found {
     pub(super) saved: Saved,
     pub(super) totals: Totals,
     /// True if it has to be written anew.
     pub(super) fresh: bool,
-    /// What is wrong with it, and what is lost.
+    /// The damage, and the objects that are lost.
     pub(super) damage: Option<(String, Vec<String>)>,
     /// How many objects came back.
     pub(super) back: usize,
@@ -43,7 +43,7 @@ pub(super) struct Found {
 pub(super) struct Reading<'a> {
     into: &'a mut dyn TakeIn,
     format: Option<u64>,
-    /// What the file says of itself, where that can be believed.
+    /// The totals that the file recorded, if they can be believed.
     totals: Option<Totals>,
     keys: HashSet<Vec<u8>>,
     sum: u64,
@@ -211,7 +211,7 @@ impl<'a> Reading<'a> {
             self.look_in(&bytes()?);
             self.into.refused().iter().for_each(|key| self.makes_no_sense(key));
         }
-        // One whose key was broken may have come back under its own.
+        // An object whose key was broken may have come back under its own.
         let broken = std::mem::take(&mut self.broken);
         let (keys, lost) = (&self.keys, &mut self.lost);
         lost.extend(broken.iter().filter(|key| !keys.contains(*key)).map(|key| shown_key(key)));
@@ -363,7 +363,7 @@ mod tests {
         if let Some(moved) = &opened.1 {
             assert!(moved.to.exists());
             opened.0.close();
-            // What came back is there to stay.
+            // Objects that came back stay in the file.
             let again = Store::open(folder, indexing).unwrap();
             assert_eq!((again.1, names(&again.0)), (None, names(&opened.0)));
             return (again.0, opened.1);

@@ -46,7 +46,7 @@ pub struct Stored {
     trees: Weak<Trees>,
 }
 
-/// The known facts about a version of an object before its content.
+/// The parts of an object's version that are known before its content.
 pub(super) struct Head {
     pub(super) key: Key,
     /// The revision that writes it.
@@ -133,7 +133,7 @@ impl Stored {
         &self.key
     }
 
-    /// The known facts about the object without reading it.
+    /// The attributes of the object, without reading it.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -55,7 +55,7 @@ struct Kept {
     bytes: usize,
     /// How many of the objects are there although they were replaced.
     replaced: usize,
-    /// Those whose tree is gone and whose text is whole.
+    /// The objects whose tree is gone and whose text is whole.
     whole: VecDeque<(Weak<Stored>, usize)>,
     whole_bytes: usize,
 }
@@ -65,8 +65,7 @@ impl Trees {
         Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
-    /// The known facts about an object without reading it; `before` is what was known of it before it
-    /// changed.
+    /// The attributes of an object; `before` are those before it changed.
     pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }
@@ -135,7 +134,7 @@ impl Kept {
         self.whole_bytes += size;
     }
 
-    /// Those that lose their tree now.
+    /// The objects that lose their tree now.
     fn without_tree(&mut self, limit: usize) -> Vec<Arc<Stored>> {
         let mut resting = Vec::new();
         // All of them may have been asked for: then the oldest goes nevertheless.
@@ -155,7 +154,7 @@ impl Kept {
             }
             self.bytes = self.bytes.saturating_sub(size);
             oldest.set_kept(false);
-            // One that nobody else has is freed.
+            // A tree that nobody else has is freed.
             if !alone {
                 self.rest(&oldest, size);
             }
@@ -164,7 +163,7 @@ impl Kept {
         resting
     }
 
-    /// Those whose text is packed now.
+    /// The objects whose text is packed now.
     fn take_unpacked(&mut self) -> Vec<Arc<Stored>> {
         let mut packing = Vec::new();
         while self.whole_bytes > WHOLE

@@ -14,7 +14,7 @@ pub struct Watch {
     table: Option<Arc<str>>,
     position: u64,
     woken: watch::Receiver<()>,
-    /// What is on disk, where only that may be told: this reader is woken once a change is there.
+    /// The progress on disk, for a reader that may only see saved changes: it wakes once a change is there.
     saved: Option<watch::Receiver<Progress>>,
 }
 
@@ -34,7 +34,7 @@ impl Watch {
         self.position
     }
 
-    /// What has happened since the last call, without waiting; may be empty.
+    /// The changes since the last call, without waiting; may be empty.
     pub fn ready(&mut self) -> Result<Vec<Arc<Change>>, Expired> {
         self.woken.borrow_and_update();
         let saved = &self.saved;

@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long changes are gathered that nobody waits for: watchers see them so much later.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How far the thread has come.
+/// The progress of the thread.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     /// All changes up to this revision are on the disk.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
 
-/// What a row carries of its object, as `includeObject` says.
+/// The part of its object that a row carries, as `includeObject` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     /// Only the metadata.
@@ -31,12 +31,12 @@ impl Include {
     }
 }
 
-/// How a Table is wanted.
+/// The form of a requested Table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// Version of `meta.k8s.io`.
     pub(crate) version: &'static str,
-    /// What rows carry.
+    /// The part of their objects that rows carry.
     pub(crate) include: Include,
     /// True if columns are described; in a watch only the first Table does.
     pub(crate) headers: bool,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// What a `columnDefinitions` entry says.
+/// An entry of `columnDefinitions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: Cow<'static, str>,

@@ -27,7 +27,7 @@ use serde_json::Value;
 pub(crate) struct Printer {
     pub(crate) columns: &'static [&'static str],
     pub(crate) cells: Cells,
-    /// What a row says about itself besides its cells.
+    /// The conditions of a row.
     pub(crate) conditions: fn(&Value) -> Option<Value>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Printer {
 pub(crate) type Cells = fn(Row<'_>) -> Vec<Value>;
 
 impl Printer {
-    /// One that says nothing of rows besides their cells.
+    /// A printer without conditions.
     pub(crate) const fn new(columns: &'static [&'static str], cells: Cells) -> Self {
         Printer { columns, cells, conditions: |_| None }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) const COLUMNS: &[&str] =
     &["Name", "Ready", "Status", "Restarts", "Age", "*IP", "*Node", "*Nominated Node", "*Readiness Gates"];
 
-/// What the containers of a pod add up to.
+/// A summary of the containers of a pod.
 struct Summary {
     status: String,
     total: usize,

@@ -12,7 +12,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// What is at a JSON pointer, null where there is nothing.
+    /// The value at a JSON pointer, null where there is nothing.
     pub(crate) fn at(self, pointer: &str) -> &'a Value {
         self.object.pointer(pointer).unwrap_or(&Value::Null)
     }

@@ -10,7 +10,7 @@ pub(crate) trait Tables: Send + Sync {
     fn columns(&self, resource: &Resource) -> Vec<Value>;
     /// The cells of one row, as many as there are columns.
     fn cells(&self, resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value>;
-    /// What a row says about itself besides its cells.
+    /// The conditions of a row.
     fn conditions(&self, _resource: &Resource, _object: &Value) -> Option<Value> {
         None
     }

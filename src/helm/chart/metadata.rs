@@ -1,4 +1,5 @@
-//! Chart.yaml: its fields in Go's order (the release record writes them so), how they are read, and Helm's checks.
+//! Chart.yaml: its fields in Go's order (the release record writes them so), how they are read, and Helm's
+//! checks.
 
 use super::decode::{Fields, Mismatch};
 use super::error::ChartError;
@@ -77,7 +78,7 @@ pub struct Maintainer {
     /// A person or team.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// How to write to them.
+    /// The address for mail to them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// Their page.
@@ -169,7 +170,8 @@ impl Metadata {
         self.kind == "library"
     }
 
-    /// Helm's checks before a chart may be used. Texts become one line each, of characters that can be printed.
+    /// Helm's checks before a chart may be used. Texts become one line each, of characters that can be
+    /// printed.
     pub(super) fn validate(&mut self, compat: Compat) -> Result<(), ChartError> {
         let wrong = |message: String| Err(ChartError::new(format!("validation: {message}")));
         self.print_in_one_line();

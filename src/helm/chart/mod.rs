@@ -1,6 +1,7 @@
-//! A chart: metadata, default values, templates, files and subcharts, loaded from a set of files as Helm loads it.
-//! Never touches the disk, except `read` (a folder into a `FileSet`). Read `metadata` for Chart.yaml,
-//! `content` for what is read late, `ignore` for .helmignore, `archive` for .tgz subcharts, `dependencies` for what a release takes of it.
+//! A chart: metadata, default values, templates, files and subcharts, loaded from a set of files as Helm
+//! loads it. Never touches the disk, except `read` (a folder into a `FileSet`). Read `metadata` for
+//! Chart.yaml, `content` for what is read late, `ignore` for .helmignore, `archive` for .tgz subcharts,
+//! `dependencies` for what a release takes of it.
 
 mod archive;
 mod content;
@@ -135,11 +136,12 @@ impl Chart {
     }
 }
 
-/// The path of a chart's files, from the root chart's name on, and what it was before the chart was copied for a release.
+/// The path of a chart's files, from the root chart's name on, and what it was before the chart was copied
+/// for a release.
 ///
-/// A dependency is a copy of the chart that was loaded, and knows the chart above it. A chart below it that is no
-/// dependency of it still knows the one that was loaded: Helm tells its files by that path, so that those of two aliases
-/// are the same files. Helm 4 copies the charts right below a dependency, too.
+/// A dependency is a copy of the chart that was loaded, and knows the chart above it. A chart below it that
+/// is no dependency of it still knows the one that was loaded: Helm tells its files by that path, so that
+/// those of two aliases are the same files. Helm 4 copies the charts right below a dependency, too.
 pub(crate) struct Paths {
     /// The path that files have.
     pub(crate) path: String,
@@ -156,7 +158,7 @@ impl Paths {
         Paths { path: name.clone(), loaded: name, dependency: false, processed: true }
     }
 
-    /// Those of a subchart.
+    /// The paths of a subchart.
     pub(crate) fn below(&self, chart: &Chart, subchart: &Chart, compat: Compat) -> Paths {
         let name = subchart.name();
         let lists = self.processed && chart.metadata.lists_dependencies;

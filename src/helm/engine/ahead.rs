@@ -1,5 +1,5 @@
-//! The templates of a large chart are parsed on other cores while its dependencies and values are made ready, where the
-//! cache knows none yet.
+//! The templates of a large chart are parsed on other cores while its dependencies and values are made ready,
+//! where the cache knows none yet.
 
 use super::input::RenderInput;
 use super::{run, scope};
@@ -23,8 +23,8 @@ struct Waiting {
 }
 
 impl Ahead {
-    /// Does what has to be done before templates run, which also says which charts take part. Templates are parsed
-    /// meanwhile, and on this thread afterwards; what does not parse is told to who wants it.
+    /// Does what has to be done before templates run, which also says which charts take part. Templates are
+    /// parsed meanwhile, and on this thread afterwards; what does not parse is told to who wants it.
     pub(super) fn beside<T, E>(
         chart: &Chart,
         input: &RenderInput<'_>,

@@ -1,6 +1,7 @@
-//! The templates of a large chart run on several cores: this thread takes them from the front, others from the back, each
-//! with its own copy of what templates see. What one of them changes there the later ones have to see; so once that
-//! happens anywhere, what the others made is dropped, and this thread goes on alone, as if it had always been.
+//! The templates of a large chart run on several cores: this thread takes them from the front, others from
+//! the back, each with its own copy of what templates see. What one of them changes there the later ones have
+//! to see; so once that happens anywhere, what the others made is dropped, and this thread goes on alone, as
+//! if it had always been.
 
 use super::input::RenderError;
 use super::memory::{Output, Outputs};
@@ -235,8 +236,8 @@ mod tests {
         outputs.map(|made| made.into_iter().map(text).collect()).map_err(|error| error.message)
     }
 
-    /// What one thread makes of a chart, and what two do of which one waits after so many templates until the other has
-    /// taken all that it takes; and whether any of the latter counted.
+    /// Renders a chart with one thread, and with two of which one waits after so many templates until the
+    /// other has taken all that it takes. The flag is true if any of the latter counted.
     fn both(files: &Texts, user: &Value, compat: Compat, after: usize) -> Option<(Made, Made, bool)> {
         let (chart, capabilities) = (load(files).ok()?, Capabilities::default_for(compat));
         let release = ReleaseInfo::install("rel", "ns");

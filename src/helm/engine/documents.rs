@@ -1,13 +1,13 @@
-//! The documents of a large render are read on other cores while templates still run. A small render stays on the thread
-//! it is asked on.
+//! The documents of a large render are read on other cores while templates still run. A small render stays on
+//! the thread it is asked on.
 
 use super::memory::{Output, Outputs};
 use crate::{manifest, spread};
 use opdev_template::Compat;
 use std::sync::Arc;
 
-/// Makes outputs with `render`, which gives each one as soon as it is there, and reads their documents, the ones that
-/// stood in the outputs before excepted. What is broken is told to who wants it.
+/// Makes outputs with `render`, which gives each one as soon as it is there, and reads their documents, the
+/// ones that stood in the outputs before excepted. What is broken is told to who wants it.
 pub(super) fn reading<T>(
     before: &Outputs,
     compat: Compat,

@@ -5,8 +5,8 @@ use super::memory::Outputs;
 use super::places::file_of;
 use super::release_read::ReleaseRead;
 
-/// What the templates of some outputs read, in the order of their paths. Outputs of a render without a memory
-/// say nothing.
+/// The reads of the templates of some outputs, in the order of their paths. Outputs of a render without a
+/// memory have none.
 pub(super) fn release_reads(outputs: &Outputs) -> Vec<ReleaseRead> {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     let mut found = Vec::new();

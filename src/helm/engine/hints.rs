@@ -1,5 +1,5 @@
-//! What may help beside Helm's own error text: the value that was nil and who could set it, names that are near to
-//! an unknown one, the templates that led to the place. Never changes the error itself.
+//! Hints beside Helm's own error text: the value that was nil and who could set it, names that are near to an
+//! unknown one, the templates that led to the place. They never change the error itself.
 
 use super::scope::{Scope, Template};
 use crate::chart::Chart;

@@ -49,7 +49,7 @@ pub struct RenderInput<'a> {
     pub release: ReleaseInfo,
     /// The cluster's versions and kinds.
     pub capabilities: &'a Capabilities,
-    /// Whose behaviour.
+    /// The Helm whose behaviour the render has.
     pub compat: Compat,
     /// Clock, randomness, lookup.
     pub env: &'a (dyn Environment + Sync),
@@ -106,8 +106,8 @@ pub struct Rendered {
     pub chart: Chart,
     /// True if a template read the clock, randomness or the cluster.
     pub impure: bool,
-    /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only where
-    /// there is a memory.
+    /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only
+    /// where there is a memory.
     pub release_reads: Vec<ReleaseRead>,
     /// How many templates ran; what the others gave the last time is as good.
     pub executed: usize,
@@ -133,7 +133,8 @@ pub struct RenderError {
     pub place: Option<Place>,
     /// The line of text at that place.
     pub excerpt: String,
-    /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
+    /// Hints, a sentence each: the value that was nil and who could set it, a near name, the way that led
+    /// there.
     pub hints: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
-//! What a release's last render read and gave, so that the next one runs only the templates that a change reaches.
-//! A kept output is used only where everything its template read is the same; the result is that of a full render.
+//! The memory of a release's last render, so that the next one runs only the templates that a change reaches.
+//! It has the reads and the output of each template. A kept output is used only where everything its template
+//! read is the same; the result is that of a full render.
 
 use super::Capabilities;
 use super::input::{ReleaseInfo, RenderInput};
@@ -16,8 +17,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// After so many paths of values the numbers start again.
 const MOST_PATHS: usize = 100_000;
 
-/// The memory of one release. Renders that share it must bring the same environment: clock, randomness and cluster
-/// are asked again by the templates that asked them before, and only by those.
+/// The memory of one release. Renders that share it must bring the same environment: clock, randomness and
+/// cluster are asked again by the templates that asked them before, and only by those.
 #[derive(Default)]
 pub struct Memory(Mutex<Option<Box<State>>>);
 

@@ -19,8 +19,9 @@ pub(super) struct Made<'r> {
 }
 
 impl Made<'_> {
-    /// The place in a template that wrote a line and column (both from 1; column 0 stands for the first character) of the output
-    /// of the template at `path`. `None` where it does not give the same `text` again.
+    /// The place in a template that wrote a line and column (both from 1; column 0 stands for the first
+    /// character) of the output of the template at `path`. `None` where it does not give the same `text`
+    /// again.
     pub(super) fn origin(&self, path: &str, text: &str, line: u32, column: u32) -> Option<Place> {
         on_deep_stack(|| {
             let run = Run::new(self.chart, self.values, self.input, self.ahead).ok()?;

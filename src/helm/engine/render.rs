@@ -93,7 +93,7 @@ pub(super) fn prepared(
     }
     let values = Arc::new(coalesced.values);
     if let Some(state) = state {
-        // What other files say of the values is asked each time.
+        // Schemas in other files are read anew each time.
         state.prepared = (!schema::reaches_out(chart))
             .then(|| Prepared::new(chart, input.values, &processed, &values, &warnings));
     }

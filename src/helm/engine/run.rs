@@ -1,5 +1,5 @@
-//! Executes a chart's templates in Helm's order: deepest path first, then from z to a; a later definition wins.
-//! All files of a chart share one map of data, so what one changes the next one sees.
+//! Executes a chart's templates in Helm's order: deepest path first, then from z to a; a later definition
+//! wins. All files of a chart share one map of data, so what one changes the next one sees.
 
 use super::ahead::Ahead;
 use super::input::{RenderError, RenderErrorKind, RenderInput, Unreadable};
@@ -25,8 +25,8 @@ use std::sync::{Arc, OnceLock};
 
 type Templates<'c> = BTreeMap<String, Template<'c>>;
 
-/// The output of every template that is not a partial, and what the render before gave. Of a state, outputs are taken
-/// over for which nothing has changed; it is left as it was where a template fails.
+/// The output of every template that is not a partial, and what the render before gave. Of a state, outputs
+/// are taken over for which nothing has changed; it is left as it was where a template fails.
 pub(super) fn execute(
     chart: &Chart,
     values: &Arc<Json>,
@@ -200,7 +200,8 @@ impl<'r> Run<'r> {
         String::from_utf8(bytes).or_else(|error| not_text(path, error.as_bytes()))
     }
 
-    /// Runs a template after those before it, and notes where its output comes from. `None` where it is not reached.
+    /// Runs a template after those before it, and notes where its output comes from. `None` where it is not
+    /// reached.
     pub(super) fn traced(&self, path: &str) -> Option<(Vec<u8>, Vec<Mark>)> {
         let data = scope::data(&self.scopes, self.values, self.input, Inputs { watch: None });
         let mut context = Context::new(self.input.env, self.input.compat);

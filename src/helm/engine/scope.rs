@@ -116,7 +116,8 @@ pub(super) fn data(
         };
         for below in &scope.below {
             let name = scopes[*below].chart.name();
-            // The section of a subchart is the very map the subchart gets; only the subchart sees it as `Values`.
+            // The section of a subchart is the very map the subchart gets; only the subchart sees it as
+            // `Values`.
             sections[*below] = own.peek(name.as_bytes()).and_then(|section| section.as_map());
         }
         let node = node(scope, inputs);

@@ -18,16 +18,16 @@ pub const CHUNK_TYPE: &str = "operatorframework.io/chunk.v1";
 /// How much a label holds.
 pub(super) const LONGEST_LABEL: usize = 63;
 
-/// How records are split.
+/// The splitting of records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chunking {
     /// The label `owner` of all Secrets.
     pub owner: String,
     /// The bytes of a part, at most.
     pub size: usize,
-    /// How many parts are read, at most; 0 reads any number.
+    /// The largest number of parts that are read; 0 reads any number.
     pub most_read: usize,
-    /// How many parts are written, at most; 0 writes any number.
+    /// The largest number of parts that are written; 0 writes any number.
     pub most_written: usize,
 }
 

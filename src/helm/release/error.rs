@@ -47,7 +47,7 @@ pub enum RecordError {
         index: String,
         /// The place of the chunk among all chunks, from 1.
         place: usize,
-        /// How many chunks there are.
+        /// The number of chunks.
         count: usize,
         /// The name of the Secret.
         secret: String,
@@ -56,18 +56,18 @@ pub enum RecordError {
     TooManyToRead {
         /// The name of the index.
         index: String,
-        /// How many chunks there are.
+        /// The number of chunks.
         count: usize,
-        /// How many may be read.
+        /// The largest number that may be read.
         most: usize,
     },
     /// A record needs more chunks than may be written.
     TooManyToWrite {
         /// The name of the release.
         release: String,
-        /// How many chunks it needs.
+        /// The number of chunks that it needs.
         count: usize,
-        /// How many may be written.
+        /// The largest number that may be written.
         most: usize,
     },
     /// The name of a record is longer than a label's value may be.

@@ -1,4 +1,4 @@
-//! What one render may take: statements and calls, keys and passwords, and the bytes of what its functions
+//! The budget of one render: statements and calls, keys and passwords, and the bytes of what its functions
 //! make, which are charged before they are made. The limits are ten times what the charts of the largest
 //! projects need.
 

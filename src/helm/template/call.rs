@@ -289,7 +289,7 @@ fn is_json(function: &str) -> bool {
     )
 }
 
-/// What is less is charged once it is written.
+/// A smaller result is charged once it is written.
 const WORTH_CHARGING: usize = 4096;
 
 /// How many bytes a function makes of one of a value, at most: those of its escapes.

@@ -1,5 +1,5 @@
-//! What one render brings: the outside world (clock, randomness, cluster, zone) and the counters of the run.
-//! Templates reach nothing else, so a render with the same context gives the same bytes.
+//! The context of one render: the outside world (clock, randomness, cluster, zone) and the counters of the
+//! run. Templates reach nothing else, so a render with the same context gives the same bytes.
 
 use super::budget::{Budget, MAX_BYTES, Spent};
 use super::error::FuncError;

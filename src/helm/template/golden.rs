@@ -1,6 +1,6 @@
-//! Runs `tests/golden/template/*.txt`: template text, then `=> "output"` or `=> error "message"` as Helm 3.19 gave it
-//! (Helm 4.1 in `helm4.txt`).
-//! A template may take several lines; the values are in `values.yaml` beside the cases.
+//! Runs `tests/golden/template/*.txt`: template text, then `=> "output"` or `=> error "message"` as Helm 3.19
+//! gave it (Helm 4.1 in `helm4.txt`). A template may take several lines; the values are in `values.yaml`
+//! beside the cases.
 
 #![allow(clippy::disallowed_methods)]
 

@@ -1,4 +1,4 @@
-//! What an expression gave, and the node that errors point at.
+//! The value of an expression, and the node that errors point at.
 
 use super::error::ExecError;
 use super::node::{Command, Expr, Invocation, Pipe};

@@ -124,8 +124,8 @@ pub trait Host {
         None
     }
 
-    /// What an action prints that writes it alone, if `String()` is a method of the pointer: fmt does not see
-    /// it.
+    /// The text of a value that an action prints alone, if `String()` is a method of the pointer: fmt does
+    /// not see it.
     fn addressed_text(&self) -> Option<Str> {
         None
     }

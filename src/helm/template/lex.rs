@@ -162,7 +162,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// What follows belongs to the next token.
+    /// The next character begins the next token.
     fn begin(&mut self) {
         self.start = self.pos;
         self.start_line = self.line;

@@ -58,7 +58,7 @@ struct Begun {
     fields: Vec<Str>,
 }
 
-/// What a list of statements may meet.
+/// An item of a list of statements.
 enum Item {
     Node(Node),
     End,

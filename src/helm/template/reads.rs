@@ -275,7 +275,7 @@ impl Paths {
         self.below.get(node as usize)?.get(key.as_ref()).copied()
     }
 
-    /// How many numbers were given.
+    /// The number of numbers that were given.
     #[must_use]
     pub fn count(&self) -> usize {
         self.below.len()

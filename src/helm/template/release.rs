@@ -8,7 +8,7 @@ const MOST_NESTED: u32 = 100;
 
 thread_local! {
     static NESTED: Cell<u32> = const { Cell::new(0) };
-    /// What is let go of once the stack is short again.
+    /// Values to drop once the stack is short again.
     static WAITING: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 

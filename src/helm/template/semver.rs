@@ -83,7 +83,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// What a text begins with that is made of such bytes, all ASCII, and the rest.
+/// Splits a text behind its first bytes of this sort, all ASCII.
 fn run(text: &str, of: fn(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().take_while(|byte| of(*byte)).count())
 }
@@ -208,7 +208,7 @@ fn compare_pre(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The wanted versions: alternatives, each a list that must all hold.
+/// The wanted versions: alternatives, each a list whose parts must all match.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     alternatives: Vec<Vec<Term>>,

@@ -55,7 +55,7 @@ impl fmt::Debug for ParseCache {
 struct Cached {
     /// The latest texts of each name.
     recent: HashMap<Key, VecDeque<Parsed>, Quickly>,
-    /// What fell out of `recent`, by content.
+    /// Texts that fell out of `recent`, by content.
     older: HashMap<Key, HashMap<Arc<str>, Trees, Quickly>, Quickly>,
     count: usize,
 }
@@ -212,7 +212,7 @@ impl TemplateSet {
         let at = self.layers.iter().rposition(|layer| layer.contains_key(name))?;
         let (name, tree) = self.layers[at].get_key_value(name)?;
         if let Some(reads) = &context.reads {
-            // What a text of `tpl` defines follows from the text, unless it is nothing and so hides nothing.
+            // A definition in a text of `tpl` follows from the text, unless it is empty and so hides nothing.
             if at == 0 {
                 reads.tree(name, tree);
             } else if tree.is_empty() {

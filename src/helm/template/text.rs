@@ -29,8 +29,8 @@ impl Str {
     }
 }
 
-/// Bytes as text, with each run of invalid bytes shown as U+FFFD. Nearly all are text, and that is found out faster
-/// than where the first invalid byte is.
+/// Bytes as text, with each run of invalid bytes shown as U+FFFD. Nearly all are text, and that is found out
+/// faster than where the first invalid byte is.
 pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }

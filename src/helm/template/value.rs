@@ -1,6 +1,6 @@
-//! Values as Go templates see them: kinds of numbers kept apart, strings of bytes, maps that are shared and mutable.
-//! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
-//! Read `host` for objects with fields and methods, `print` for their text.
+//! Values as Go templates see them: kinds of numbers kept apart, strings of bytes, maps that are shared and
+//! mutable. A clone of a map or list is the same map or list, as in Go. JSON comes in and out through
+//! `convert`. Read `host` for objects with fields and methods, `print` for their text.
 
 use std::cell::{OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;
@@ -333,7 +333,7 @@ impl Map {
         self.shared.entries.borrow_mut().remove(key);
     }
 
-    /// How many entries.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         if let Some(watch) = self.shared.watch.get() {

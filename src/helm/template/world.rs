@@ -41,7 +41,7 @@ enum Part {
 pub struct StableObjects(Vec<*const ()>);
 
 impl StableObjects {
-    /// Those of the data of each chart's templates, before any of them has run.
+    /// The objects in the data of each chart's templates, before any of them has run.
     #[must_use]
     pub fn in_data(data: &[Map]) -> StableObjects {
         let values = data.iter().flat_map(|map| map.peek_all().values().cloned().collect::<Vec<_>>());

@@ -1,6 +1,6 @@
-//! Coalescing: a release's values win, chart defaults fill, null deletes a default, globals flow down.
-//! Where a null of the user meets a default that is null itself, Helm 3.19 takes it away and all others keep it. Helm 4.2 and
-//! newer take nothing from a chart that is null, so that it hides no default of a subchart.
+//! Coalescing: a release's values win, chart defaults fill, null deletes a default, globals flow down. Where
+//! a null of the user meets a default that is null itself, Helm 3.19 takes it away and all others keep it.
+//! Helm 4.2 and newer take nothing from a chart that is null, so that it hides no default of a subchart.
 
 use crate::chart::Chart;
 use opdev_template::Compat;
@@ -236,8 +236,8 @@ fn table_in<'v>(table: &'v mut Table, key: &str) -> Option<&'v mut Table> {
     table.get_mut(key).and_then(Value::as_object_mut)
 }
 
-/// Globals two levels down are the same tables in a chart and its subcharts: Helm copies only the first level. So what one
-/// of them has there, all have.
+/// Globals two levels down are the same tables in a chart and its subcharts: Helm copies only the first
+/// level. So what one of them has there, all have.
 fn share(from: &Table, to: &mut Table) {
     for (key, to) in to.iter_mut() {
         let (Value::Object(to), Some(from)) = (to, table_of(from, key)) else { continue };

@@ -1,5 +1,5 @@
-//! values.schema.json: a chart's values checked against it, then each subchart's against its own.
-//! The words are those of the library Helm uses, in a fixed order. A reference to another file leads to a file of the
+//! values.schema.json: a chart's values checked against it, then each subchart's against its own. The words
+//! are those of the library Helm uses, in a fixed order. A reference to another file leads to a file of the
 //! chart, or else by its absolute path to the disk, as in Helm; nothing is fetched.
 
 pub use super::schema_error::{ChartSchemaError, SchemaError, SchemaErrors, Violation};
@@ -53,7 +53,7 @@ fn collect(
 
 /// A schema read before.
 struct CachedSchema {
-    /// What it says, where that is everyday.
+    /// The schema, if it uses only common keywords.
     plain: Option<Value>,
     compiled: OnceLock<Result<Compiled, SchemaError>>,
 }
@@ -62,7 +62,7 @@ struct Compiled {
     schemas: Schemas,
     index: SchemaIndex,
     written: Written,
-    /// What Helm would say of it beside.
+    /// Helm's warnings about it.
     warnings: Vec<String>,
 }
 
@@ -134,10 +134,10 @@ fn compile(schema: &[u8], files: Vec<File>, options: &Options) -> Result<Compile
 /// Fetches a schema by its address.
 pub type Fetch = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 
-/// How schemas are read.
+/// The options for reading schemas.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Whose behaviour.
+    /// The Helm whose behaviour it has.
     pub compat: Compat,
     /// Fetches what a schema refers to by `https:` or `http:`; without it such a schema cannot be used.
     pub fetch: Option<Arc<Fetch>>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a build would need more of than opdev lets it.
+/// A limit of opdev that a build would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
@@ -292,7 +292,7 @@ pub enum GeneratorError {
     ConfigMapType,
     /// A literal that is not `key=value`.
     Literal {
-        /// What stands before the first `=`.
+        /// The text before the first `=`.
         key: String,
     },
     /// An entry of `files` that is neither `path` nor `key=path`.

@@ -68,7 +68,7 @@ pub enum FieldError {
     SpecTwice {
         /// The path of the field, its parts joined by `/`.
         path: String,
-        /// What the later one says about `create`.
+        /// The value of `create` in the later one.
         create: bool,
     },
     /// A part of a path is empty.

@@ -36,7 +36,7 @@ pub enum PatchError {
     },
     /// Several objects have, or had, the name that it patches.
     SeveralObjects {
-        /// How many.
+        /// The number of them.
         count: usize,
         /// Kind, namespace and name.
         object: String,

@@ -62,7 +62,7 @@ pub enum ReplacementError {
     NoItem {
         /// The index.
         index: usize,
-        /// How many there are.
+        /// The number of them.
         count: usize,
     },
     /// The value of `[field=value]` is not a pattern.
@@ -78,7 +78,7 @@ pub enum ReplacementError {
     Type {
         /// The new value.
         new: String,
-        /// What stands there.
+        /// The value that is there.
         there: Value,
     },
     /// A selector of labels or annotations cannot be read.

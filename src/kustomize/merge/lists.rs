@@ -41,7 +41,7 @@ fn items(list: &mut Value) -> Vec<Value> {
     list.as_array_mut().map(std::mem::take).unwrap_or_default()
 }
 
-/// What the list of a patch wants as a whole: an item that is nothing but a directive.
+/// Takes the directive out of the list of a patch: an item that is nothing but a directive.
 fn take_list_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> {
     let Some(list) = patch.as_array_mut() else { return Ok(MergeDirective::Merge) };
     let Some(first) = list.iter().find(|item| item.get(DIRECTIVE).is_some()) else {

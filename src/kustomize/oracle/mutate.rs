@@ -272,7 +272,7 @@ fn generate(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
     }
 }
 
-/// One of the changes that a user would make.
+/// Makes a change that users often make.
 fn change(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
     let what = dice.roll(20);
     let name = match what {
@@ -340,7 +340,7 @@ fn change(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
     let _ = write!(said, " {name}");
 }
 
-/// One of the changes that few make.
+/// Makes a change that few users make.
 fn rarer_change(what: usize, file: &mut Kustomized, dice: &mut Dice) -> &'static str {
     match what {
         13 => {

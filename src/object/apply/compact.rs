@@ -206,7 +206,7 @@ impl<'de> DeserializeSeed<'de> for Place {
     }
 }
 
-/// What is no map or list on the way is read as it is.
+/// A value on the way that is neither map nor list is read as it is.
 impl<'de> Visitor<'de> for Place {
     type Value = Value;
 

@@ -58,21 +58,21 @@ pub enum TypedError {
     New {
         /// The object.
         object: String,
-        /// What does not fit.
+        /// The mismatches.
         source: Mismatches,
     },
     /// The live object does not fit the schema.
     Live {
         /// The object.
         object: String,
-        /// What does not fit.
+        /// The mismatches.
         source: Mismatches,
     },
     /// The configuration does not fit the schema.
     Applied {
         /// The object.
         object: String,
-        /// What does not fit.
+        /// The mismatches.
         source: Mismatches,
     },
     /// The configuration cannot be merged into the live object.
@@ -97,7 +97,7 @@ pub enum VersionError {
     },
     /// The conversion fails.
     Conversion {
-        /// What the server says of it.
+        /// The server's error.
         message: String,
     },
     /// The converted object does not fit the schema of the version.
@@ -128,7 +128,7 @@ pub enum ManagedFieldsError {
     Fields(FieldsV1Error),
 }
 
-/// What of an object does not fit its schema; never empty.
+/// The places of an object that do not fit its schema; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatches(pub Vec<Mismatch>);
 
@@ -137,11 +137,11 @@ pub struct Mismatches(pub Vec<Mismatch>);
 pub struct Mismatch {
     /// The place: `.spec.ports[0]`; empty for the object itself.
     pub path: String,
-    /// What is wrong there.
+    /// The mismatch there.
     pub kind: MismatchKind,
 }
 
-/// What does not fit a schema.
+/// The kind of a mismatch between an object and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MismatchKind {
@@ -149,9 +149,9 @@ pub enum MismatchKind {
     NotDeclared,
     /// Another type is expected.
     Type {
-        /// What is expected, such as `map`.
+        /// The expected type, such as `map`.
         expected: &'static str,
-        /// What is there, as Go prints it.
+        /// The value that is there, as Go prints it.
         found: String,
     },
     /// An item of a list cannot be told apart.
@@ -168,9 +168,9 @@ pub enum MismatchKind {
 /// Why two objects cannot be merged, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeError {
-    /// What leads to the place, the innermost first.
+    /// The path to the place, the innermost element first.
     path: Vec<Element>,
-    /// What is wrong there.
+    /// The error there.
     kind: MergeErrorKind,
 }
 
@@ -210,7 +210,7 @@ impl MergeError {
         self
     }
 
-    /// What leads to the place that is wrong, from the object on.
+    /// The path to the place that is wrong, from the object on.
     pub fn path(&self) -> impl Iterator<Item = &Element> {
         self.path.iter().rev()
     }
@@ -302,7 +302,7 @@ impl fmt::Display for ManagedFieldsError {
 }
 
 impl fmt::Display for Mismatches {
-    /// One as it is, several as a list.
+    /// Prints one mismatch as it is, several as a list.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
             [one] => one.fmt(f),

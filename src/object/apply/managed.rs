@@ -46,7 +46,7 @@ impl ManagerId {
     }
 }
 
-/// What a manager owns, at which version it said so, and when.
+/// The fields that a manager owns, with the version and the time of its write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
@@ -67,8 +67,8 @@ impl Owned {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Managers(pub(super) Entries);
 
-/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each
-/// write would make two to throw them away.
+/// The fields of each of a few managers, in their order. A tree of them would have nodes of 2 KiB, of which
+/// each write would make two to throw them away.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entries(Vec<(ManagerId, Owned)>);
 

@@ -54,7 +54,8 @@ fn walk(
     }
 }
 
-/// What only one of both has is taken as it is, provided that the items of its lists can be told apart.
+/// Checks a value that only one of both has. It is taken as it is, provided that the items of its lists can
+/// be told apart.
 fn alone(value: &Value, schema: &SchemaRef, repeats: bool) -> Result<(), MergeError> {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) => map.iter().try_for_each(|(name, inner)| {

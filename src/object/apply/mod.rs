@@ -81,7 +81,8 @@ fn nothing(like: &Value) -> Value {
     json!({"apiVersion": like["apiVersion"], "kind": like["kind"]})
 }
 
-/// What a struct has of a field before anybody sets it; `None` where it may have none, or something else.
+/// The value of a struct's field before anybody sets it; `None` where the field may be absent, or have
+/// another value.
 fn unset(owner: &SchemaRef, name: &str, field: &SchemaRef) -> Option<Value> {
     let zero = match field.kind {
         Kind::Integer | Kind::Number => json!(0),
@@ -337,7 +338,7 @@ impl FieldManager<'_> {
         managers.write(new);
     }
 
-    /// What changed from `old` to `new` now belongs to this manager alone.
+    /// Fields that changed from `old` to `new` now belong to this manager alone.
     fn track(&self, old: &Value, new: &Value, managers: &mut Managers) -> Result<(), ApplyError> {
         let compared = self.resolve(managers, old, new, None, true)?;
         let mut set = compared.modified.joined(compared.added);

@@ -20,7 +20,7 @@ pub fn overlay(live: &Value, patch: &Value, schema: &SchemaRef) -> Result<Value,
     merge::merge(live, patch, schema).map_err(OverlayError::Merge)
 }
 
-/// What would be replaced as a whole. Only fields that are declared are looked into.
+/// Finds the values that would be replaced as a whole. Only fields that are declared are looked into.
 fn atomics(value: &Value, schema: &SchemaRef, path: &str, found: &mut Vec<String>) {
     if matches!(value, Value::Object(_) | Value::Array(_)) && shape(schema, value) == Shape::Leaf {
         found.push(path.to_owned());

@@ -380,7 +380,7 @@ fn an_object_that_fits_its_schema_no_more_has_no_managers() {
         "failed to create manager for existing fields: failed to convert new object (default/web; ex.io/v1, Kind=Web) \
          to smd typed: .spec.size: expected numeric (int or float), got string"
     );
-    // What it has twice is no reason.
+    // An item that is there twice is no reason.
     live.update("b", &json!({"spec": {"size": 1, "twice": ["x", "x"]}}));
     live.apply("a", &json!({"spec": {"note": "n"}}), false).unwrap();
     let names: Vec<String> = live.managers().into_iter().map(|entry| entry.0).collect();
@@ -474,7 +474,7 @@ fn applying_again_changes_nothing() {
             let once = live.object.clone();
             live.apply(manager, &wanted, false).unwrap();
             assert_eq!(live.object, once, "round {round}");
-            // What was applied is there, and its owner owns exactly that.
+            // Every applied value is there, and its owner owns exactly that.
             let applied = FieldSet::from_value(&live.whole(&wanted), &live.schema).difference(never_owned());
             let owned = live
                 .managers()

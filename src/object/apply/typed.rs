@@ -9,7 +9,7 @@ use crate::strategic::go_value as printed;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What does not fit, as one text: one error as it is, several as a list.
+/// Checks a value against its schema. The error is one text for one mismatch, and a list for several.
 pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), Mismatches> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);

@@ -59,7 +59,7 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// What differs at the other versions that managers wrote at.
+    /// Compares the objects at the other versions that managers wrote at.
     pub(super) fn compare_elsewhere(
         &self,
         managers: &Managers,

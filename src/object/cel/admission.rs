@@ -18,12 +18,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What all expressions of a policy may cost together, for one binding and one parameter.
+/// The largest cost of all expressions of a policy together, for one binding and one parameter.
 pub const BUDGET: u64 = 10_000_000;
-/// What all conditions of a webhook or a policy may cost together.
+/// The largest cost of all conditions of a webhook or a policy together.
 pub const CONDITIONS_BUDGET: u64 = 2_500_000;
 
-/// What an expression has to come to.
+/// The type that an expression must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A truth value.
@@ -81,14 +81,14 @@ impl Expression {
 #[derive(Debug, Default)]
 pub struct Compiler {
     params: bool,
-    /// What `object` and `oldObject`, and what `params` are known to be; anything where that is not known.
+    /// The types of `object` and `oldObject`, and of `params`; any type where it is not known.
     types: [Option<Kind>; 2],
     /// The variables that were compiled; `None` where there are none to be named.
     variables: Option<Vec<(String, Kind)>>,
 }
 
 impl Compiler {
-    /// One for expressions that can name `params`, or cannot.
+    /// A compiler for expressions that can name `params`, or cannot.
     pub fn new(params: bool) -> Self {
         Compiler { params, ..Compiler::default() }
     }
@@ -132,7 +132,7 @@ impl Compiler {
         Expression { text: text.to_owned(), made }
     }
 
-    /// What a check of types finds in an expression, whatever it has to come to; in a server's words.
+    /// The type errors of an expression of any type, in a server's words.
     pub fn misuse(&self, text: &str) -> Option<String> {
         self.checked(text, true, false).err().map(|faults| lines(&faults))
     }
@@ -141,7 +141,7 @@ impl Compiler {
         checked(text, self.scope(authorizer), builds).map_err(|wrong| wrong.faults)
     }
 
-    /// What can be named.
+    /// The variables in scope.
     fn scope(&self, authorizer: bool) -> Vec<(String, Kind)> {
         let [object, params] = self.types.clone().map(|kind| kind.unwrap_or(Kind::Dyn));
         let mut scope = vec![
@@ -233,7 +233,8 @@ fn request_kind() -> Kind {
     )
 }
 
-/// What is declared of a namespace: not all that it has, and its uid under a name that it does not have.
+/// The declared type of a namespace. It lacks some of the fields, and has the uid under a name that no
+/// namespace has.
 fn namespace_kind() -> Kind {
     let (text, texts) = (|| Kind::Text, || Kind::list(Kind::Text));
     let map = || Kind::map(Kind::Text, Kind::Text);
@@ -269,7 +270,7 @@ fn namespace_kind() -> Kind {
     object("Namespace", &[("metadata", metadata), ("spec", spec), ("status", status)])
 }
 
-/// What a request gives the expressions to look at.
+/// The variables of a request that expressions read.
 #[derive(Clone, Debug)]
 pub struct Given {
     object: Val,
@@ -300,7 +301,7 @@ impl Given {
     }
 }
 
-/// What an expression has come to.
+/// The value of an expression.
 #[derive(Clone, Debug)]
 pub struct Outcome(pub(super) Val);
 

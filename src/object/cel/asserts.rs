@@ -1,5 +1,5 @@
-//! Expressions of tests: about objects that a test has given names, with no schema and no request. What they
-//! come to is known only when they are evaluated; then nothing but `true` holds.
+//! Expressions of tests: about objects that a test has given names, with no schema and no request. Their type
+//! is known only when they are evaluated; then only `true` passes.
 
 use super::admission::{Libraries, plain};
 use super::ast::Expr;
@@ -31,8 +31,8 @@ impl Assert {
         }
     }
 
-    /// Why it does not hold of these objects; `None` where it does. No value of an object is part of the
-    /// answer.
+    /// The reason why it is not true of these objects; `None` where it is. No value of an object is part of
+    /// the answer.
     pub fn fault(&self, objects: &[(&str, &Value)], library: &Libraries) -> Option<String> {
         let scope = objects.iter().map(|(name, object)| (*name, plain(object))).collect();
         let mut meter = Meter::new(ALL_STEPS);

@@ -5,7 +5,7 @@ pub(super) const PATH: &str = "kubernetes.authorization.PathCheck";
 pub(super) const GROUP: &str = "kubernetes.authorization.GroupCheck";
 pub(super) const RESOURCE: &str = "kubernetes.authorization.ResourceCheck";
 pub(super) const DECISION: &str = "kubernetes.authorization.Decision";
-/// What somebody wants to do.
+/// A request whose permission is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Such as `get`.
@@ -46,14 +46,14 @@ pub trait Authorizer {
 /// A question that is put together, or its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
-    /// One of the kinds above.
+    /// The kind, one of those above.
     pub(super) kind: &'static str,
     pub(super) asked: Asked,
     pub(super) verdict: Verdict,
 }
 
 impl Check {
-    /// One of a kind, about this.
+    /// A check of a kind, about this request.
     pub(super) fn new(kind: &'static str, asked: Asked) -> Self {
         Check { kind, asked, verdict: Verdict::default() }
     }

@@ -5,7 +5,7 @@ use super::runtime::Runtime;
 use super::value::{Evaluated, Val, no_overload};
 use std::sync::Arc;
 
-/// What asking costs, as upstream counts it.
+/// The cost of one question, as upstream counts it.
 const COST: u64 = 350_000;
 
 /// A field of a check: the authorizer has one.

@@ -1,5 +1,5 @@
-//! The type check of an expression: names, fields and calls against what the schema declares, with the texts of a
-//! real server, and a suggestion where a name is nearly right. Never evaluates.
+//! The type check of an expression: names, fields and calls against what the schema declares, with the texts
+//! of a real server, and a suggestion where a name is nearly right. Never evaluates.
 
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub(super) struct Checker {
     scope: Vec<(String, Kind)>,
     pub(super) faults: Vec<Fault>,
-    /// What nearly was meant, for each fault that has such a thing.
+    /// Suggestions, for each fault that has one: the name that was probably meant.
     pub(super) hints: Vec<String>,
-    /// What is only wrong where the types are right.
+    /// Faults that count only where the types are right.
     pub(super) late: Vec<Fault>,
     /// Inside of what `format` writes, items may be of any kind.
     mixed: bool,

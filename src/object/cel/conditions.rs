@@ -1,12 +1,12 @@
-//! `matchConditions` of webhooks: expressions about a request, its object and the one before, all of which have to be
-//! true. The texts of what is wrong with them are a server's.
+//! `matchConditions` of webhooks: expressions about a request, its object and the one before, all of which
+//! have to be true. The texts of what is wrong with them are a server's.
 
 use super::admission::{CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Wanted};
 use super::authorizer::Authorizer;
 use super::error::{ConditionsError, EvaluationError, ExpressionError};
 use serde_json::Value;
 
-/// Conditions that have to hold together.
+/// Conditions that must all be true.
 #[derive(Debug, Default)]
 pub struct Conditions {
     list: Vec<Expression>,

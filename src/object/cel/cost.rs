@@ -9,9 +9,9 @@ use super::shape::{LARGEST, Shape, shape};
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 
-/// What one rule may cost at worst.
+/// The largest worst-case cost of one rule.
 const EACH: u64 = 10_000_000;
-/// What all rules of a schema may cost at worst.
+/// The largest worst-case cost of all rules of a schema.
 const ALL: u64 = 100_000_000;
 /// How many of the most expensive rules are named.
 const NAMED: usize = 4;
@@ -27,8 +27,8 @@ struct Costs {
     dearest: Vec<(u64, String)>,
 }
 
-/// The rules of a schema at `path` that a server refuses for what they may cost. `known` is whether it has the schema
-/// already: it then looks at all rules together only.
+/// The rules of a schema at `path` that a server refuses for what they may cost. `known` is whether it has
+/// the schema already: it then looks at all rules together only.
 pub fn expensive(path: &str, schema: &Value, known: bool) -> Vec<RuleFault> {
     let mut costs = Costs::default();
     costs.walk(path, schema, Some(1), known, 0);
@@ -129,7 +129,7 @@ impl Costs {
     }
 }
 
-/// What an expression may cost; `None` where it is none.
+/// The worst-case cost of an expression; `None` where it is none.
 pub(super) fn worst(text: &str, this: &Shape, optional_old: bool) -> Option<u64> {
     let kind = this.kind.clone().filter(|_| !text.trim().is_empty())?;
     let old = if optional_old { Kind::optional(kind.clone()) } else { kind.clone() };

@@ -54,7 +54,7 @@ pub fn validate(crd: &Value) -> Vec<FieldError> {
     }
     check_names(&spec["names"], &mut errors);
     check_versions(spec, &mut errors);
-    // What versions share is checked with each of them.
+    // Parts that versions share are checked with each of them.
     let mut seen: Vec<FieldError> = Vec::new();
     errors.retain(|error| {
         let new = !seen.contains(error);

@@ -11,7 +11,7 @@ pub struct TextFault {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
     /// The text of the line.
     pub excerpt: String,
@@ -42,7 +42,7 @@ pub enum ExpressionError {
     Text(Vec<TextFault>),
     /// It comes to another type than is wanted.
     Type {
-        /// What is wanted, such as `bool`.
+        /// The type that is wanted, such as `bool`.
         wanted: &'static str,
         /// The type that it comes to.
         found: String,
@@ -92,7 +92,7 @@ pub enum EvaluationError {
     Failed {
         /// The text of the expression.
         expression: String,
-        /// What is wrong, such as a key that is not there.
+        /// The error, such as a key that is not there.
         why: String,
     },
     /// It takes more steps than one expression may take.
@@ -126,7 +126,7 @@ impl Error for EvaluationError {
     }
 }
 
-/// Why it cannot be said whether conditions hold.
+/// The reason why conditions cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConditionsError {

@@ -104,7 +104,7 @@ impl<'s> Place<'s> {
     }
 }
 
-/// The known facts about an expression.
+/// The estimate of an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate<'s> {
     pub(super) cost: u64,
@@ -130,7 +130,7 @@ struct Local<'s> {
     entry: Option<Entry>,
 }
 
-/// What an expression may cost whose `self` has this shape.
+/// The worst-case cost of an expression whose `self` has this shape.
 pub(super) fn estimate(expr: &Expr, root: &Shape, scope: Vec<(String, Kind)>) -> u64 {
     let locals = scope.iter().map(|_| Local { place: Some(Place::Known(root)), size: None, entry: None });
     Estimator { root, locals: locals.collect(), scope }.expr(expr).cost
@@ -345,7 +345,7 @@ impl<'s> Estimator<'s> {
         if inner.second.is_some() {
             self.pop();
         }
-        // What is made before, at each step and at the end, as the macro is written out.
+        // The costs before the steps, of each step and at the end, as the macro is written out.
         let chosen = |step: u64| filter.unwrap_or(0).saturating_add(step);
         let (before, step, after) = match inner.kind {
             MacroKind::All => (0, body.cost.saturating_add(3), 1),

@@ -6,16 +6,16 @@ use super::estimate::{Size, at};
 use super::kind::Kind;
 use super::meter::LIST;
 
-/// What is read of a text for one unit of cost.
+/// Units of cost for each byte of a text.
 const TEXT: f64 = 0.1;
-/// What is made of a regular expression's length.
+/// Units of cost for each character of a regular expression.
 const PATTERN: f64 = 0.25;
 /// The longest expression that a format stands for.
 const FORMAT_PATTERN: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT: u64 = 64;
 
-/// The known facts about an argument.
+/// An argument of a call, as estimated.
 pub(super) struct Argument<'a> {
     pub(super) size: Size,
     pub(super) kind: Kind,
@@ -43,7 +43,7 @@ impl Argument<'_> {
     }
 }
 
-/// What a regular expression may cost on a text.
+/// The worst-case cost of a regular expression on a text.
 fn matched(text: Size, pattern: Size) -> u64 {
     text.plus(Size::exactly(1)).at(TEXT).saturating_mul(pattern.at(PATTERN))
 }

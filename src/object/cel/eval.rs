@@ -116,7 +116,7 @@ impl<'a> Eval<'a> {
             return variables.get(field);
         }
         let value = self.eval(operand)?;
-        // What may be done is a variable under a name of two parts.
+        // The authorizer's variable has a name of two parts.
         let steps = u64::from(!matches!(value, Val::Check(_) | Val::Optional(None)));
         self.spend(meter::begins(operand) + steps)?;
         match value {
@@ -297,7 +297,7 @@ impl<'a> Eval<'a> {
         result
     }
 
-    /// What a macro goes over: one or two values for each step.
+    /// The steps of a macro: one or two values each.
     fn steps(&mut self, range: &Val, two: bool) -> Result<Vec<(Val, Option<Val>)>, Stop> {
         Ok(match range {
             Val::List(items, _) if two => {
@@ -338,7 +338,7 @@ impl<'a> Eval<'a> {
         }
         let steps = self.steps(&range, inner.second.is_some())?;
         self.charge(steps.len() as u64)?;
-        // What has come of it is read at the end; of `exists_one` it is compared too.
+        // The result is read at the end; that of `exists_one` is compared too.
         self.spend(if inner.kind == MacroKind::ExistsOne { 2 } else { 1 })?;
         match inner.kind {
             MacroKind::All | MacroKind::Exists => self.quantified(inner, steps),
@@ -382,7 +382,7 @@ impl<'a> Eval<'a> {
         first.map_or(Ok(Val::Bool(!decides)), Err)
     }
 
-    /// What it costs to add what a macro makes to the list so far.
+    /// The cost of adding an item to the list so far.
     fn added(&self, inner: &Macro) -> u64 {
         if meter::is_constant(&inner.body) { 2 } else { meter::LIST + 2 }
     }

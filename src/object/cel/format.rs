@@ -45,7 +45,7 @@ pub(super) fn check(text: &str, kinds: &[(usize, Kind)]) -> Result<usize, (Optio
     Ok(next)
 }
 
-/// What a clause takes, in words; `None` where there is no such clause.
+/// The type that a clause takes, in words; `None` where there is no such clause.
 fn words(clause: char) -> Option<&'static str> {
     Some(match clause {
         's' => {

@@ -89,7 +89,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What the type parameters of one call stand for.
+/// The type parameters of one call, as they are bound.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bound(BTreeMap<char, Kind>);
 
@@ -116,7 +116,7 @@ impl Bound {
                 }
             },
             (Kind::Dyn | Kind::Error, _) | (_, Kind::Dyn | Kind::Error) => true,
-            // What is still open, as in an empty list, fits everything.
+            // A type that is still open, as in an empty list, fits everything.
             (_, Kind::Param(_)) => true,
             (Kind::List(wanted), Kind::List(given)) => self.fits(wanted, given),
             (Kind::Map(key, value), Kind::Map(given_key, given_value)) => {

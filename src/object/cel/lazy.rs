@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 pub(super) struct Lazy<'a> {
     known: &'a [(String, Expression)],
     found: RefCell<Vec<Option<Evaluated>>>,
-    /// What they have cost since somebody has asked.
+    /// Their cost since it was asked for last.
     pub(super) spent: Cell<u64>,
     /// How many steps of our own are left.
     pub(super) steps: Cell<u64>,

@@ -1,6 +1,6 @@
 //! CEL text cut into tokens. Knows nothing of their order.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Name(String),
@@ -23,7 +23,7 @@ pub(super) struct Lexed {
     pub(super) text: String,
 }
 
-/// What is wrong, and at which character.
+/// An error, and its character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -71,7 +71,7 @@ pub(super) fn lex(text: &str) -> (Vec<Lexed>, Vec<Fault>) {
     }
 }
 
-/// What cannot be read, and how many characters of it are passed over.
+/// An unreadable text: the fault, and the number of characters to pass over.
 type Unread = (Fault, usize);
 
 fn unknown(at: usize, text: &str) -> Unread {

@@ -1,8 +1,9 @@
-//! `x-kubernetes-validations`: rules in CEL, compiled and type-checked against a structural schema and evaluated
-//! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
-//! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
-//! Read `rules` for a whole schema, `program` for one rule, `admission` and `conditions` for those of webhooks and
-//! policies, `asserts` for those of tests, then `parse`, `check` and `eval`; `structural` and `definition` for CRDs.
+//! `x-kubernetes-validations`: rules in CEL, compiled and type-checked against a structural schema and
+//! evaluated against objects, with the texts and verdicts of a real API server and a budget of our own. Own
+//! parser, checker and evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics,
+//! whatever the rule. Read `rules` for a whole schema, `program` for one rule, `admission` and `conditions`
+//! for those of webhooks and policies, `asserts` for those of tests, then `parse`, `check` and `eval`;
+//! `structural` and `definition` for CRDs.
 
 mod admission;
 mod asserts;

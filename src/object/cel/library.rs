@@ -1,5 +1,5 @@
-//! The functions of Kubernetes' own types, from the `kube-cel` crate: quantities, addresses, URLs, versions, formats.
-//! One function at a time is called; arguments and results are plain values.
+//! The functions of Kubernetes' own types, from the `kube-cel` crate: quantities, addresses, URLs, versions,
+//! formats. One function at a time is called; arguments and results are plain values.
 
 use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
@@ -85,7 +85,7 @@ fn is_huge(name: &str, text: &str) -> bool {
     text.len() > 64 || exponent.is_some_and(|exponent| exponent.abs() > 64)
 }
 
-/// What a server says where a function fails.
+/// A server's error where a function fails.
 fn words(name: &str, args: &[Val], error: &ExecutionError) -> String {
     match (name, args) {
         ("ip", [Val::Text(text)]) => {

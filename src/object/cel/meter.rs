@@ -5,15 +5,15 @@ use super::ast::{Expr, Node};
 use super::value::{Stop, Val};
 use kube_cel::cel::objects::Value;
 
-/// What one expression may cost.
+/// The largest cost of one expression.
 const EACH: u64 = 1_000_000;
 /// Steps of our own that one expression may take.
 const STEPS: u64 = 10_000_000;
 /// Steps of our own that all expressions about one object may take.
 pub(super) const ALL_STEPS: u64 = 30_000_000;
-/// What is read of a text for one unit of cost.
+/// Units of cost for each byte of a text.
 const TEXT: f64 = 0.1;
-/// What is made of a regular expression's length.
+/// Units of cost for each character of a regular expression.
 const PATTERN: f64 = 0.25;
 pub(super) const LIST: u64 = 10;
 pub(super) const MAP: u64 = 30;
@@ -26,7 +26,7 @@ const CONVERSIONS: [&str; 10] =
 /// The counts of one evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
-    /// What was spent.
+    /// The cost so far.
     pub(super) cost: u64,
     limit: u64,
     /// How many steps are left.
@@ -34,7 +34,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// One for an expression, where `steps` are left of all.
+    /// A meter for an expression, where `steps` are left of all.
     pub(super) fn new(steps: u64) -> Self {
         Meter { cost: 0, limit: EACH, steps: steps.min(STEPS) }
     }
@@ -147,7 +147,7 @@ fn read_twice(count: u64) -> u64 {
     (count as f64 * 2.0 * TEXT).ceil() as u64
 }
 
-/// What a regular expression of this length costs on a text.
+/// The cost of a regular expression of this length on a text.
 fn matched(text: u64, pattern: u64) -> u64 {
     let text = ((1.0 + text as f64) * TEXT).ceil() as u64;
     text.saturating_mul((pattern as f64 * PATTERN).ceil() as u64)
@@ -199,7 +199,7 @@ fn format_length(format: &Val) -> u64 {
     LENGTHS.iter().find(|(part, _)| text.contains(part)).map_or(0, |(_, length)| *length)
 }
 
-/// What a call costs beside its arguments.
+/// The cost of a call beside its arguments.
 pub(super) fn call(function: &str, args: &[Val], result: Option<&Val>) -> u64 {
     let of = |index: usize| args.get(index).map_or(1, size);
     let is_text = |index: usize| matches!(args.get(index), Some(Val::Text(_)));

@@ -73,7 +73,7 @@ pub(super) fn equality_cost(a: &Val, b: &Val) -> u64 {
     }
 }
 
-/// How much there is in a value.
+/// The size of a value, in all its parts.
 pub(super) fn weight(value: &Val, depth: usize) -> u64 {
     if depth > 64 {
         return 1;

@@ -29,7 +29,7 @@ pub(super) struct Uncompiled {
     pub(super) hint: Option<String>,
 }
 
-/// What is wrong with a text, place by place, and what nearly was meant.
+/// The errors of a text, place by place, and suggestions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Faulty {
     pub(super) faults: Vec<TextFault>,
@@ -65,7 +65,8 @@ pub(super) fn compile(
     Ok(Program { expr, uses_old })
 }
 
-/// Reads a text in which these names are known; also says what it comes to. `builds` is whether it can build objects.
+/// Reads a text in which these names are known; also says what it comes to. `builds` is whether it can build
+/// objects.
 pub(super) fn checked(text: &str, scope: Vec<(String, Kind)>, builds: bool) -> Result<(Expr, Kind), Faulty> {
     let failed = |faults: &[Fault], hint: Option<String>| {
         let faults = faults.iter().map(|fault| placed(text, fault)).collect();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What all rules of one object may cost together.
+/// The largest cost of all rules of one object together.
 const TOTAL: u64 = 10_000_000;
 /// Deepest schema whose rules are read.
 const DEEPEST: usize = 64;
@@ -52,9 +52,9 @@ struct Rule {
 /// A rule that is refused, or will be too expensive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFault {
-    /// What a server says.
+    /// The server's error.
     pub error: FieldError,
-    /// What nearly was meant.
+    /// The suggestion.
     pub hint: Option<String>,
 }
 
@@ -71,7 +71,7 @@ fn place(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What compiling collects.
+/// The state of compiling.
 struct Compiling {
     faults: Vec<RuleFault>,
 }
@@ -92,7 +92,8 @@ impl Rules {
 }
 
 impl ValueRules for Rules {
-    /// What the rules say of `value`, which may replace `old`. `schema` is the schema they were compiled with.
+    /// The errors of `value`, which may replace `old`, by the rules. `schema` is the schema they were
+    /// compiled with.
     fn validate(&self, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
         let mut run =
             Run { budget: TOTAL, steps: ALL_STEPS, library: Library::default(), errors: Vec::new() };
@@ -212,7 +213,7 @@ impl Compiling {
         }
     }
 
-    /// What is wrong with a rule before it is compiled; whether something is.
+    /// Reports errors of a rule's text before it is compiled. Returns true if there are any.
     fn words(&mut self, rule: &Value, schema: &Value, at: &str) -> bool {
         let before = self.faults.len();
         let lines = |text: &str| text.contains(['\n', '\r']);
@@ -497,7 +498,7 @@ impl Run {
         if over { Err(Spent) } else { Ok(()) }
     }
 
-    /// What is said where a rule does not hold; and whether finding that out has cost too much.
+    /// The message of a rule that is not met; true if making it has cost too much.
     fn detail(&mut self, rule: &Rule, this: &Val, old: Option<&Val>) -> (String, bool) {
         const LONGEST: usize = 5 * 1024;
         match rule.words.as_ref().map(|(words, _)| self.run(words, this, old)) {

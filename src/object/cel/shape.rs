@@ -1,4 +1,5 @@
-//! Schemas as CEL sees them: which fields an expression can name and with what types, and how JSON becomes values.
+//! Schemas as CEL sees them: which fields an expression can name and with what types, and how JSON becomes
+//! values.
 
 use super::kind::{Kind, Object};
 use super::parse::is_reserved;
@@ -16,7 +17,7 @@ const DEEPEST: usize = 64;
 pub(super) struct Shape {
     pub(super) form: Form,
     pub(super) nullable: bool,
-    /// How much there may be of it, for the estimate of costs.
+    /// The largest size, for the estimate of costs.
     pub(super) most: u64,
     /// The bytes the smallest value takes.
     pub(super) least_size: u64,
@@ -38,7 +39,7 @@ pub(super) enum Form {
     Hidden,
 }
 
-/// How large a request may be.
+/// The largest request.
 pub(super) const LARGEST: u64 = 3 * 1024 * 1024;
 
 fn flag(schema: &Value, key: &str) -> bool {

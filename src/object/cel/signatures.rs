@@ -186,7 +186,7 @@ fn table() -> &'static BTreeMap<&'static str, Vec<Signature>> {
     })
 }
 
-/// What can be ordered: the same kinds, and numbers of all kinds.
+/// The signatures of an order: between values of one kind, and between numbers of all kinds.
 fn orders() -> Vec<Signature> {
     let numbers = [Kind::Int, Kind::Uint, Kind::Double];
     let same = [Kind::Bool, Kind::Text, Kind::Bytes, Kind::Timestamp, Kind::Duration];

@@ -11,7 +11,8 @@ pub fn structural(schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
     structural_at("", schema)
 }
 
-/// Like [`structural`], for a schema that stands at `path`, such as `spec.versions[0].schema.openAPIV3Schema`.
+/// Like [`structural`], for a schema that stands at `path`, such as
+/// `spec.versions[0].schema.openAPIV3Schema`.
 pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
     schema_of(path, schema, compiled)
 }

@@ -114,12 +114,12 @@ fn said(schema: &Value, new: &Value, old: Option<&Value>) -> (Vec<String>, Vec<S
 }
 
 fn strings(value: &Value) -> Vec<String> {
-    // What a real server estimates is not refused here, only warned about.
+    // A real server's estimates are not refused here, only warned about.
     let all = value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned());
     all.filter(|text| !text.contains(" cost ") || !text.contains(": Forbidden: ")).collect()
 }
 
-/// What real servers say of rules, and what is said here: the same, but for what `differences.txt` lists.
+/// Rules are judged here as by real servers, but for those in `differences.txt`.
 #[test]
 fn rules_are_judged_as_a_real_server_does() {
     let object: Value = serde_json::from_str(OBJECT).unwrap();
@@ -187,12 +187,13 @@ fn no_rule_panics() {
     assert!(compiled > 10, "{compiled}");
 }
 
-/// What rules cost when they are run, as a real API server counts it.
+/// The golden file has the costs of rules at run time, as a real API server counts them.
 #[test]
 fn costs_are_those_of_a_real_server() {
     let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
     let objects = [("rules", read(OBJECT)), ("costs", read(COSTS_OBJECT))];
-    // What is not counted after a failure that another part makes up for; and a time zone that is not known.
+    // Costs that are not counted: after a failure that another part makes up for, and of a time zone that is
+    // not known.
     let known = [
         "self.nu == 'x' || true",
         "self.l.exists(x, 1/(x-1) > 0)",
@@ -223,7 +224,7 @@ fn costs_are_those_of_a_real_server() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What is said where rules cost too much when they are run: one of them, its message, or all together.
+/// The refusals of rules that cost too much at run time: one rule, its message, or all together.
 #[test]
 fn what_costs_too_much_is_refused() {
     let list = "[1,2,3,4,5,6,7,8,9,10]";
@@ -271,7 +272,7 @@ fn what_costs_too_much_is_refused() {
     assert_eq!(said(json!(many[..10])), [""; 0]);
 }
 
-/// What is said of values whose types nobody declared, as a real API server says it.
+/// The errors of values without a declared type, in a real API server's words.
 #[test]
 fn values_without_a_type_are_looked_into_when_they_are_there() {
     let told = "call arguments did not match a supported operator, function or macro signature for rule: ";
@@ -306,7 +307,7 @@ fn values_without_a_type_are_looked_into_when_they_are_there() {
     }
 }
 
-/// What rules may cost at worst, as a real API server estimates it when it is asked to accept them.
+/// The golden file has the worst-case costs of rules, as a real API server estimates them.
 #[test]
 fn estimates_are_those_of_a_real_server() {
     let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };

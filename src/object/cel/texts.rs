@@ -76,7 +76,7 @@ fn is_space(c: char) -> bool {
         || matches!(c, '\u{85}' | '\u{a0}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
-/// What is wrong with a regular expression, in Go's words as far as they are known.
+/// Compiles a regular expression. The error is in Go's words as far as they are known.
 fn compile(runtime: &mut Runtime<'_>, text: &str, pattern: &str) -> Result<Pattern, super::value::Stop> {
     runtime.charge(product(text, pattern))?;
     Ok(Pattern::new(pattern))

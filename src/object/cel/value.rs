@@ -33,7 +33,7 @@ pub(super) enum Val {
     Unknown(Arc<serde_json::Value>),
 }
 
-/// What the schema says of a list: how `==` and `+` see it.
+/// The list type in the schema, by which `==` and `+` treat a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Listing {
     #[default]

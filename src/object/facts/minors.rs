@@ -1,5 +1,5 @@
-//! Older minors of Kubernetes: which resources each has, and the definitions in which it differs from the home version.
-//! `tests/reference/kubernetes/facts.py` writes them.
+//! Older minors of Kubernetes: which resources each has, and the definitions in which it differs from the
+//! home version. `tests/reference/kubernetes/facts.py` writes them.
 
 use super::{Definitions, Facts, RESOURCES, SCHEMAS, inflate};
 use std::fmt;
@@ -25,7 +25,7 @@ static MINORS: [Facts; 3] = [
     ),
 ];
 
-/// Which of them this process has.
+/// The minor of this process.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The facts of the minor that was chosen, or of the home version.
@@ -78,7 +78,7 @@ pub fn minor() -> &'static str {
     chosen().minor
 }
 
-/// Whether the minor of this process is 1.`number` or newer.
+/// Returns true if the minor of this process is 1.`number` or newer.
 pub fn since(number: u32) -> bool {
     number_of(minor()) >= number
 }
@@ -88,8 +88,8 @@ pub fn number_of(minor: &str) -> u32 {
     minor.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The lines of the home version, with those of an older minor in place of their namesakes; a line that is a bare name takes its
-/// namesake away.
+/// The lines of the home version, with those of an older minor in place of their namesakes; a line that is a
+/// bare name takes its namesake away.
 pub(super) fn definitions(differing: &[u8]) -> Definitions {
     let mut made = Definitions::default();
     made.read(&text(SCHEMAS));

@@ -1,6 +1,6 @@
-//! Kubernetes as data: the built-in resources and the schema of every built-in kind, of its newest minor and of older ones.
-//! Decoded on first use from the compressed files under `assets/`; each definition is parsed and becomes
-//! a `Schema` when it is first asked for. Nothing here knows how a server serves them.
+//! Kubernetes as data: the built-in resources and the schema of every built-in kind, of its newest minor and
+//! of older ones. Decoded on first use from the compressed files under `assets/`; each definition is parsed
+//! and becomes a `Schema` when it is first asked for. Nothing here knows how a server serves them.
 
 pub mod minors;
 
@@ -19,7 +19,8 @@ pub const KUBERNETES_MINOR: &str = "1.37";
 /// The definition of amounts such as `100m`: a text or a number.
 pub const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/// Numbers with a default, by definition and field, that objects have only once they are more than zero. No schema tells.
+/// Numbers with a default, by definition and field, that objects have only once they are more than zero. No
+/// schema tells.
 pub const SHOWN_FROM_ONE: [(&str, &str); 2] = [
     ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
     ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
@@ -44,7 +45,7 @@ pub struct ResourceFact {
     pub kind: String,
     /// True if its objects live in namespaces.
     pub namespaced: bool,
-    /// What can be done with it.
+    /// The verbs that it allows.
     pub verbs: Vec<String>,
     /// Short names.
     #[serde(default)]
@@ -77,7 +78,7 @@ pub struct SubresourceFact {
     /// Version of that kind, where it differs from the resource's.
     #[serde(default)]
     pub version: String,
-    /// What can be done with it.
+    /// The verbs that it allows.
     pub verbs: Vec<String>,
 }
 

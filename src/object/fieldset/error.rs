@@ -9,10 +9,10 @@ use std::fmt;
 pub enum FieldsV1Error {
     /// The set is not a map.
     NotAMap {
-        /// What it is.
+        /// The value that it is.
         found: Value,
     },
-    /// What stands below an element is not a map.
+    /// The value below an element is not a map.
     BelowNotAMap {
         /// The element, such as `f:spec`.
         key: String,

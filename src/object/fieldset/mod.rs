@@ -118,7 +118,7 @@ impl FieldSet {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
-    /// What is in one of both.
+    /// The fields of either set.
     #[must_use]
     pub fn union(&self, other: &FieldSet) -> FieldSet {
         self.clone().joined(other.clone())
@@ -170,7 +170,7 @@ impl FieldSet {
             })
     }
 
-    /// What is in both.
+    /// The fields of both sets.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
         let both = self.members.elements().filter(|element| other.members.contains(element));
@@ -182,7 +182,7 @@ impl FieldSet {
         FieldSet { members, children: children.collect() }
     }
 
-    /// What is in this set and not in the other; members only, what lies below a member stays.
+    /// The fields of this set that are not in the other; members only, fields below a member stay.
     #[must_use]
     pub fn difference(&self, other: &FieldSet) -> FieldSet {
         let mut rest = self.clone();

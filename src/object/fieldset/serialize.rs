@@ -112,7 +112,7 @@ pub(super) fn from_fields_v1_text(text: &str) -> Option<FieldSet> {
 /// Reads the fields of one place.
 struct Level;
 
-/// The content that was read of one place.
+/// The set below one element, as it was read.
 #[derive(Default)]
 struct Below {
     set: FieldSet,

@@ -97,7 +97,7 @@ impl<T> Sorted<T> {
 }
 
 impl<T: Default> Sorted<T> {
-    /// What an element has, made where there is nothing.
+    /// The value of an element, made where there is none.
     pub(super) fn at(&mut self, element: &Element) -> &mut T {
         let at = self.find(element).unwrap_or_else(|at| {
             self.0.insert(at, (element.clone(), T::default()));

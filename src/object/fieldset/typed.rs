@@ -6,7 +6,7 @@ use crate::schema::{Kind, ListType, MapType, SchemaRef, same};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// How a value at some place is treated.
+/// The treatment of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Field by field.
@@ -56,7 +56,7 @@ pub(crate) fn item_schema(schema: &SchemaRef) -> &SchemaRef {
     schema.items.as_ref().unwrap_or_else(|| SchemaRef::untyped())
 }
 
-/// What tells an item of a list of type set or map from the others.
+/// The element that identifies an item of a list of type set or map.
 pub(crate) fn item_element(schema: &SchemaRef, item: &Value) -> Result<Element, ItemError> {
     let Some(ListType::Map(keys)) = &schema.list_type else {
         return match item {
@@ -116,7 +116,7 @@ pub(super) fn collect(value: &Value, schema: &SchemaRef) -> Option<FieldSet> {
     Some(set)
 }
 
-/// What differs between two values.
+/// The differences between two values.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) added: FieldSet,
@@ -193,7 +193,7 @@ fn visit(
                 leaf(old, new, at, out);
                 return true;
             }
-            // What was added or changed, then what is gone: sets have no order of their own.
+            // Added and changed fields come first, then removed ones: sets have no order of their own.
             let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
             let pairs = after.iter().map(|(name, new)| (name, before.get(name), Some(new)));
             for (name, old, new) in pairs.chain(gone.map(|(name, old)| (name, Some(old), None))) {

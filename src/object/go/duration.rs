@@ -105,8 +105,8 @@ pub fn parse(text: &str) -> Result<i64, DurationError> {
     nanos.ok_or_else(invalid)
 }
 
-/// What digits behind a point are of a unit, cut off as Go cuts it: by floating point, and no digit counts
-/// that 63 bits cannot hold.
+/// The value of the digits behind a point, in parts of a unit. It is cut off as Go cuts it: by floating
+/// point, without the digits that 63 bits cannot hold.
 fn part_of(fraction: &str, unit: u64) -> u64 {
     let (mut value, mut scale): (u64, f64) = (0, 1.0);
     for digit in fraction.bytes() {

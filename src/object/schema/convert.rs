@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How a schema is read.
+/// The parameters of reading a schema.
 #[derive(Clone, Copy)]
 struct Reading {
     /// Finds the built-in definitions.

@@ -24,7 +24,7 @@ pub enum Reason {
     Duplicate,
     /// It must not be there.
     Forbidden,
-    /// What it names does not exist.
+    /// A reference to something that does not exist.
     NotFound,
     /// It could not be checked.
     Internal,

@@ -63,7 +63,7 @@ pub struct PatchRule {
     pub replace: bool,
 }
 
-/// What keys beside the named properties an object may have.
+/// The keys that an object may have beside the named properties.
 #[derive(Clone, Debug)]
 pub enum Additional {
     /// Any value.
@@ -101,7 +101,7 @@ pub struct Schema {
     pub list_type: Option<ListType>,
     /// How an object merges; `None` where the schema does not say.
     pub map_type: Option<MapType>,
-    /// What is checked of values. `None` where nothing is.
+    /// The checks of values. `None` where there are none.
     pub checks: Option<Box<Checks>>,
     /// The rules in CEL of the whole schema; set at the root of a custom resource's.
     pub rules: Option<Arc<dyn ValueRules>>,
@@ -142,13 +142,13 @@ pub struct Checks {
     pub max_properties: Option<i64>,
     /// Fewest fields.
     pub min_properties: Option<i64>,
-    /// All of them hold.
+    /// A value matches all of them.
     pub all_of: Vec<SchemaRef>,
-    /// At least one of them holds.
+    /// A value matches at least one of them.
     pub any_of: Vec<SchemaRef>,
-    /// Exactly one of them holds.
+    /// A value matches exactly one of them.
     pub one_of: Vec<SchemaRef>,
-    /// It does not hold.
+    /// A value does not match it.
     pub not: Option<SchemaRef>,
 }
 
@@ -196,7 +196,8 @@ impl std::fmt::Debug for Definition {
 }
 
 impl Definition {
-    /// A definition from its JSON text, which is parsed when it is first needed; `$ref`s are found with `find`.
+    /// A definition from its JSON text, which is parsed when it is first needed; `$ref`s are found with
+    /// `find`.
     pub fn new(name: String, text: String, find: Find) -> Self {
         Definition { name, text, raw: OnceLock::new(), find, schema: OnceLock::new() }
     }

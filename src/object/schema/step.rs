@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// What is done below a step of the path. There is one path for the whole walk: it is only read where
-/// something is wrong.
+/// Does work below a step of the path. There is one path for the whole walk: it is only read where something
+/// is wrong.
 pub(crate) fn below<R>(path: &mut String, step: Step<'_>, work: impl FnOnce(&mut String) -> R) -> R {
     let length = path.len();
     match step {

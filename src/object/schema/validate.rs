@@ -22,8 +22,8 @@ pub fn validate_at(path: &str, value: &Value, schema: &SchemaRef) -> Vec<FieldEr
     errors
 }
 
-/// Everything that is wrong with `value`, which is to replace `old`. What was there before and has not changed is
-/// not held against it, where the two can be told to be the same field.
+/// The errors of `value`, which is to replace `old`. A field that has not changed is no error, where it can
+/// be found in both.
 pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<FieldError> {
     let mut path = String::new();
     let mut errors = check(&mut path, value, Some(old), schema).errors;
@@ -35,8 +35,8 @@ pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<Fi
     errors
 }
 
-/// Everything a server says of `value`, which may replace `old`: the schema and, unless that leaves too little to look
-/// at, the rules in CEL.
+/// Everything a server says of `value`, which may replace `old`: the schema and, unless that leaves too
+/// little to look at, the rules in CEL.
 pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
     admit_unless(value, old, schema, false)
 }
@@ -140,8 +140,8 @@ fn judge(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaR
     out
 }
 
-/// The old item that an item stands for: the one with the same keys. Items of other lists, and without all keys, have
-/// none.
+/// The old item that an item stands for: the one with the same keys. Items of other lists, and without all
+/// keys, have none.
 fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option<&'a Value> {
     let Some(ListType::Map(keys)) = &schema.list_type else { return None };
     let same_keys =

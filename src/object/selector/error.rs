@@ -11,7 +11,7 @@ pub enum SelectorError {
     Unexpected {
         /// The word or sign that stands there; empty at the end of the text.
         found: String,
-        /// What may stand there.
+        /// The words or signs that may stand there.
         expected: &'static str,
     },
     /// The values after `in` or `notin` do not begin with a parenthesis.

@@ -3,7 +3,7 @@
 use super::SelectorError;
 use std::fmt;
 
-/// Terms that must all hold.
+/// Terms that must all match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     /// The terms in the order they were given.
@@ -41,7 +41,7 @@ impl FieldSelector {
         self.terms.is_empty()
     }
 
-    /// Returns true if all terms hold; `read` gives a field's value, an absent one being the empty text.
+    /// Returns true if all terms match; `read` gives a field's value, an absent one being the empty text.
     pub fn matches<'a>(&self, read: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.terms.iter().all(|term| (read(&term.field).unwrap_or_default() == term.value) == term.equal)
     }

@@ -6,7 +6,7 @@ use crate::schema::FieldError;
 use serde_json::Value;
 use std::fmt;
 
-/// What a requirement asks of a label.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `=` and `==`
@@ -32,13 +32,13 @@ pub enum Operator {
 pub struct Requirement {
     /// The label's key.
     pub key: String,
-    /// What is asked.
+    /// The operator.
     pub operator: Operator,
     /// The values, sorted.
     pub values: Vec<String>,
 }
 
-/// Requirements that must all hold.
+/// Requirements that must all be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     /// The requirements, by key.
@@ -97,7 +97,7 @@ impl LabelSelector {
         })
     }
 
-    /// Returns true if all requirements hold.
+    /// Returns true if all requirements are met.
     pub fn matches<L: Labels + ?Sized>(&self, labels: &L) -> bool {
         !self.nothing && self.requirements.iter().all(|r| r.matches(labels.label(&r.key)))
     }

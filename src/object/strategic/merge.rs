@@ -303,7 +303,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// What the patch adds, without the objects that carry a directive.
+/// The additions of the patch, without the objects that carry a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(DIRECTIVE) => None,

@@ -285,7 +285,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What stands on the lines below a key or dash, if it belongs to it.
+    /// The node on the lines below a key or dash, if it belongs to it.
     fn nested(&mut self, indent: usize, in_map: bool, empty: Mark) -> Option<Node> {
         let Some(column) = self
             .next
@@ -355,7 +355,7 @@ impl<'t> Reader<'t> {
         node(mark, kind)
     }
 
-    /// What plain text means.
+    /// The value of plain text.
     pub(super) fn meaning(&self, text: &str) -> Option<Kind> {
         if !self.skips {
             return self.kept(resolved(text.to_owned()));

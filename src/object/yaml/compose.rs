@@ -318,7 +318,7 @@ fn replaced(mut bytes: &[u8]) -> String {
     }
 }
 
-/// What a plain scalar is.
+/// The type and value of a plain scalar.
 pub(super) fn resolved(value: String) -> Kind {
     match resolve(&value) {
         Scalar::Null => Kind::Null,

@@ -196,7 +196,7 @@ impl Writer {
         self.place = Place::Value;
     }
 
-    /// The outcome for a string on its way through JSON that is read as YAML.
+    /// The string after its way through JSON that is read as YAML.
     fn through_json<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if text.is_ascii() && !text.contains('\u{7f}') {
             return Cow::Borrowed(text);

@@ -4,7 +4,7 @@
 use super::reader::{Mark, Problem, Stage};
 use super::scan::{Kind, Scanner, Style, Token};
 
-/// What a document is made of, in order.
+/// The events of a document, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     StreamEnd,

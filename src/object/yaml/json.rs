@@ -59,7 +59,7 @@ fn convert(node: &Node, floats: bool) -> Result<Value, Error> {
     })
 }
 
-/// What is wrong with the first pair, which does not count where the same key comes again.
+/// The error of the first pair, which does not count where the same key comes again.
 fn unless_replaced(pairs: &[(Node, Node)], error: Error) -> Result<(), Error> {
     let key = &pairs[0].0.kind;
     if pairs[1..].iter().any(|(later, _)| later.kind == *key) { Ok(()) } else { Err(error) }

@@ -42,11 +42,11 @@ pub struct Node {
     pub line: u32,
     /// The column of its first character.
     pub column: u32,
-    /// What it is.
+    /// The kind of the node.
     pub kind: Kind,
 }
 
-/// What a node is, after resolution by YAML 1.1 rules.
+/// The kind of a node, after resolution by YAML 1.1 rules.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `null`, `~` or nothing.

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// What may stand where it does not belong.
+    /// Text that may be put where it does not belong.
     const ODD: &str = "{|}|[|]|,|:|\"a\" :|\"x\"\n:|\"é\":|\"y\":\n|\"\\/\"|\"\\ud83d\\ude00\"|\"\u{7f}\"|\"\u{2028}\"|-0|1.0|1e3|017\
         |1_0|1234567890123456789|99999999999999999999|yes|~|\t|\r\n|#|- |\"";
     const KEYS: [&str; 6] = ["a", "b", "", "<<", "y", "k8s.io/x-1\\u0041"];
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What is read here is what the parser reads.
+    /// JSON that is read here has the value that the parser gives it.
     #[test]
     fn json_means_what_it_means_as_yaml() {
         let (mut random, mut read_here) = (Random(88_172_645_463_325_252), 0);

@@ -12,7 +12,7 @@ pub(super) enum Style {
     Literal,
 }
 
-/// What libyaml's emitter found out about a text.
+/// The findings of libyaml's emitter about a text.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)]
 struct Analysis {

@@ -5,7 +5,7 @@
 use super::reader::{Mark, Problem, Reader, Stage};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -45,7 +45,7 @@ pub(super) struct Token {
     pub(super) end: Mark,
 }
 
-/// What may turn out to be a key once a `:` follows on its line.
+/// A possible key: it is one if a `:` follows on its line.
 #[derive(Clone, Copy, Debug)]
 struct SimpleKey {
     possible: bool,

@@ -11,7 +11,7 @@ pub enum Interest {
     /// All of them.
     #[default]
     All,
-    /// Those that lead to an object of one of these kinds.
+    /// Objects that lead to an object of one of these kinds.
     Leading(Vec<Primary>),
 }
 

@@ -142,8 +142,8 @@ impl Cache {
                 false => Known { state: self.whole(object), told: before.told },
             },
             Some(before) => {
-                // What a reconcile has only read shows once more, too: it may have decided before it read,
-                // and others that follow the object have not heard of it.
+                // A change that a reconcile has only read is shown once more, too: the reconcile may have
+                // decided before it read, and others that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
                 Known { told: Some(told), state: self.whole(object) }
             }

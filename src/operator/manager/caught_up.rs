@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Those who wait until the streams have shown what they name.
+/// Callers who wait until the streams have shown the objects they name.
 #[derive(Debug, Default)]
 pub(super) struct CatchUps(Vec<CatchUp>);
 

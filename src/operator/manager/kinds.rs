@@ -59,7 +59,7 @@ pub(super) struct Seen {
     pub(super) dependents: Vec<Gvk>,
     /// Kinds of children.
     pub(super) children: Vec<Gvk>,
-    /// The content that was read, where the reconcile is a program's.
+    /// The reads, where the reconcile is a program's.
     pub(super) reads: Option<Vec<Read>>,
     /// States of objects, and whether the reconcile wrote them.
     pub(super) known: Vec<(Arc<Value>, bool)>,
@@ -208,7 +208,8 @@ impl Kinds {
         self.unread.begin()
     }
 
-    /// Follows what a reconcile needs and takes in what it has seen. Returns what has changed since it read it.
+    /// Follows what a reconcile needs and takes in what it has seen. Returns what has changed since it read
+    /// it.
     pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen, began: u64) -> Vec<Wake> {
         let before = self.readers.reads_of(key);
         self.dependents.extend(seen.dependents);
@@ -529,7 +530,8 @@ impl Kinds {
     }
 }
 
-/// Asks for an object that a reconcile has made and a list does not show: the list may have been taken before.
+/// Asks for an object that a reconcile has made and a list does not show: the list may have been taken
+/// before.
 async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64, object: Arc<Value>) {
     if streams.is_gone(&object).await {
         let said = Said::Event(Raw::Missing(object.into()));

@@ -65,7 +65,7 @@ pub struct ManagerInput {
     pub numbers: ReconcileNumbers,
     /// The user's request.
     pub requests: mpsc::Receiver<ManagerRequest>,
-    /// How to run.
+    /// The settings.
     pub settings: Settings,
     /// Fires when opdev stops.
     pub shutdown: CancellationToken,
@@ -79,7 +79,7 @@ pub enum ManagerRequest {
         /// The object.
         object: ObjectRef,
     },
-    /// Hold an object or a kind: causes collect, no reconcile begins.
+    /// Pause an object or a kind: causes collect, no reconcile begins.
     Pause {
         /// The part to pause.
         scope: PauseScope,
@@ -150,7 +150,7 @@ pub enum ManagerRequest {
     },
 }
 
-/// How a kind is served.
+/// The state of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindState {
     /// The kind.

@@ -1,4 +1,4 @@
-//! Pausing, resuming and stepping: the user's word, or a detector's, becomes a hold of the queue's gate.
+//! Pausing, resuming and stepping: a request of the user, or of a detector, closes the queue's gate.
 //! Reconciles that are under way end as usual.
 
 use super::Manager;
@@ -10,7 +10,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use tokio::time::Instant;
 
 impl Manager {
-    /// Holds an object or a kind; the answer is what was done, or why nothing was.
+    /// Pauses an object or a kind. The answer is the change, or the reason why there is none.
     pub(super) async fn pause(&mut self, scope: PauseScope, why: Option<String>) -> Answer {
         let scope = self.primary_scope(scope)?;
         if !self.queue.gate.pause(&scope, why, Timestamp::now()) {

@@ -40,7 +40,7 @@ pub enum Refusal {
         key: Box<ObjectKey>,
         /// The first writes.
         writes: Vec<String>,
-        /// How many more there were.
+        /// The number of further ones.
         more: usize,
     },
 }

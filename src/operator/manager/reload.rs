@@ -14,7 +14,7 @@ pub(super) struct Reload {
     files: Vec<String>,
     began: Instant,
     waiting: HashSet<ObjectKey>,
-    /// How many were waited for when those that are gone were looked for last.
+    /// The number that was waited for when gone objects were looked for last.
     looked_at: usize,
     objects: u32,
     failed: u32,

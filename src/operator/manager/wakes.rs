@@ -108,8 +108,8 @@ impl Reads {
         self.0.iter().any(|(read, _)| !before.0.iter().any(|(known, _)| known == read))
     }
 
-    /// The wake for a change that came while the reconcile ran which says only now that it has read such an object; `before` is
-    /// what the reconciles before had read: that has woken already.
+    /// The wake for a change that came while the reconcile ran which says only now that it has read such an
+    /// object; `before` is what the reconciles before had read: that has woken already.
     pub(super) fn wake(
         &self,
         before: &Reads,

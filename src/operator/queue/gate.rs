@@ -1,6 +1,6 @@
-//! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it
-//! is resumed or let through once; and so does a kind of which it is not decided whether its newest version
-//! goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
+//! The gate between queue and reconcilers. A paused object stays queued and its causes keep collecting, until
+//! it is resumed or let through once. So does a kind of which it is not decided if its newest version goes on
+//! serving. Pure: nothing waits here, the queue only skips the objects that the gate stops.
 
 use super::{Kind, Queue, State, kind_of};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use opdev_event::{PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Why something is held, and since when.
+/// The reason of a pause, and its time.
 #[derive(Clone, Debug)]
 struct Hold {
     gvk: Gvk,
@@ -16,12 +16,12 @@ struct Hold {
     why: Option<String>,
 }
 
-/// The gate that holds objects back.
+/// The paused objects and kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     objects: BTreeMap<ObjectKey, Hold>,
     kinds: BTreeMap<Kind, Hold>,
-    /// Objects that may pass once although they are held.
+    /// Objects that may pass once although they are paused.
     steps: BTreeSet<ObjectKey>,
     /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of
     /// sources that it came with. None of their objects passes until that is decided.
@@ -29,8 +29,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Holds an object or a kind. `why` is for what opdev holds by itself; the user knows their own reasons.
-    /// False where it was held already.
+    /// Pauses an object or a kind. `why` is for a pause by opdev itself; the user knows their own reasons.
+    /// Returns false where it was paused already.
     pub(crate) fn pause(&mut self, scope: &PauseScope, why: Option<String>, at: Timestamp) -> bool {
         match scope {
             PauseScope::Object { object } => {
@@ -49,7 +49,7 @@ impl Gate {
         }
     }
 
-    /// Lets an object go, or a kind with all its objects. False where nothing was held.
+    /// Resumes an object, or a kind with all its objects. Returns false where nothing was paused.
     pub(crate) fn resume(&mut self, scope: &PauseScope) -> bool {
         match scope {
             PauseScope::Object { object } => {
@@ -66,7 +66,7 @@ impl Gate {
         }
     }
 
-    /// Lets an object go that opdev held by itself.
+    /// Resumes an object that opdev paused by itself.
     pub(crate) fn let_go(&mut self, key: &ObjectKey) {
         if self.objects.get(key).is_some_and(|hold| hold.why.is_some()) {
             self.objects.remove(key);
@@ -74,7 +74,7 @@ impl Gate {
         }
     }
 
-    /// Lets a held object pass once.
+    /// Lets a paused object pass once.
     pub(crate) fn step(&mut self, key: &ObjectKey) {
         if self.holds(key) {
             self.steps.insert(key.clone());
@@ -96,12 +96,12 @@ impl Gate {
         self.objects.contains_key(key) || self.holds_kind(key)
     }
 
-    /// Returns true if the kind of an object is held as a whole.
+    /// Returns true if the kind of an object is paused as a whole.
     pub(crate) fn holds_kind(&self, key: &ObjectKey) -> bool {
         !self.kinds.is_empty() && self.kinds.contains_key(&kind_of(key))
     }
 
-    /// Holds a kind until it is decided whether what came with a set of sources goes on serving it.
+    /// Stops a kind until it is decided if the version of a set of sources goes on serving it.
     pub(crate) fn await_decision(&mut self, kind: Kind, sources: u64) {
         self.undecided.insert(kind, sources);
     }
@@ -157,7 +157,7 @@ impl Gate {
 }
 
 impl Queue {
-    /// Everything that is held, with how much has come together behind it.
+    /// Everything that is paused, with the number of objects and causes that wait.
     pub(crate) fn paused(&self) -> Vec<Paused> {
         let behind = |key: &ObjectKey| {
             let entry = self.entries.get(key)?;

@@ -38,7 +38,7 @@ pub(crate) struct Case<'a> {
     pub(crate) on_save: OnSave,
 }
 
-/// The fix.
+/// A decision between a new revision and a rewrite, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) step: ReleaseStep,
@@ -70,8 +70,8 @@ impl Case<'_> {
         }
     }
 
-    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose
-    /// output is not.
+    /// The parts of `.Release` that differ in the next revision and were read by templates whose output
+    /// differs.
     fn blamed(&self) -> Vec<ReleaseRead> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }

@@ -58,7 +58,7 @@ pub struct Engine {
     pub deployed: Option<Deployed>,
     /// True if the chart could be rendered and compared with the cluster.
     pub planned: bool,
-    /// The outcome for its revisions.
+    /// The changes of its revisions.
     pub changes: Vec<ReleaseChange>,
     /// Why the next reconcile should come at once: the Operator SDK's operator is woken by its own status
     /// write, and its next reconcile does something else than this one.

@@ -195,7 +195,7 @@ pub(crate) fn word(event: HookEvent) -> &'static str {
     }
 }
 
-/// How a Job or a Pod has ended.
+/// The end of a Job or a Pod.
 enum Ended {
     Well,
     /// In the words of its status.

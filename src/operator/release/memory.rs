@@ -30,8 +30,7 @@ pub struct Memory {
     pub program: Option<Box<dyn ProgramMemory>>,
 }
 
-/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into
-/// it.
+/// The script reconciler's memory of an object. The release engine carries it and does not look into it.
 pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
     /// Returns true if own writes lead to no reconcile for now.
     fn is_paused(&self) -> bool;
@@ -46,7 +45,7 @@ impl Memory {
         &self.secrets
     }
 
-    /// What a trial run starts from: what a real reconcile would, without what was said and recorded.
+    /// The memory that a trial run starts with: that of a real reconcile, without messages and records.
     pub fn for_trial(&self) -> Memory {
         Memory {
             spec: self.spec.clone(),

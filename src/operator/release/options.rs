@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The time that the helm-operator-plugins library waits for the end of a custom resource.
 const WAIT_FOR_DELETION: Duration = Duration::from_secs(30);
 
-/// How one release is made.
+/// The options of one release.
 #[derive(Clone, Debug)]
 pub struct ReleaseOptions {
     /// As an operator of the helm-operator-plugins library does it.
@@ -43,12 +43,12 @@ pub(crate) struct Forces {
     pub(crate) rollback: bool,
 }
 
-/// How one of Helm's actions is done.
+/// The options of one of Helm's actions.
 #[derive(Clone, Debug)]
 pub(crate) struct HelmAction {
     /// The wait for the objects, and for Jobs, too.
     pub(crate) wait: Option<Jobs>,
-    /// How long that may take, and how long one hook may.
+    /// The time limit of the action, and of one hook.
     pub(crate) timeout: Duration,
     /// True if hooks run.
     pub(crate) hooks: bool,

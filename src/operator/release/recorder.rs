@@ -18,7 +18,7 @@ const REFILL: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub struct Emitted {
     known: HashMap<String, (String, u64)>,
-    /// How many more may be written now.
+    /// The number of further events that may be written now.
     tokens: u32,
     filled: Instant,
 }

@@ -6,7 +6,7 @@ use opdev_sources::on_save::OnSave;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How the manager runs.
+/// The settings of the manager.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The only namespace to watch; `None` means all.
@@ -18,7 +18,7 @@ pub struct Settings {
     pub reconcile_period: Duration,
     /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
     pub max_concurrent: usize,
-    /// Whose rendering the charts get.
+    /// The Helm whose rendering the charts get.
     pub helm_compat: HelmCompat,
     /// The effect of a saved chart on the revision that is deployed.
     pub on_save: OnSave,
@@ -28,7 +28,7 @@ pub struct Settings {
     pub max_history: usize,
     /// Hides override values in Kubernetes events.
     pub suppress_override_values: bool,
-    /// Nothing is written while it holds.
+    /// Nothing is written while it is set.
     pub read_only: ReadOnly,
     /// Objects whose reconciles go round in a loop are paused.
     pub pause_loops: bool,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub unfit: Option<mpsc::Sender<UnfitWrite>>,
 }
 
-/// Whose rendering the charts get.
+/// The Helm whose rendering the charts get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HelmCompat {
     /// Helm 3.19, which helm-operator 1.42 links.

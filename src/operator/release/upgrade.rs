@@ -1,4 +1,4 @@
-//! The outcome for the release of a living custom resource: nothing yet → install; the chart renders
+//! Brings the release of a living custom resource up to date: nothing yet → install; the chart renders
 //! something new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new →
 //! drift repair. A write that fails is taken back to the last working manifest.
 

@@ -34,7 +34,7 @@ pub struct Report {
     pub requeue: Option<Requeue>,
     /// The reason why a program waits.
     pub waiting: Option<String>,
-    /// The outcome for revisions of releases.
+    /// The changes of releases' revisions.
     pub releases: Vec<ReleaseChange>,
     pub failure: Option<Failed>,
     /// Notices for the user, with hints.
@@ -203,8 +203,8 @@ impl Fault {
     }
 }
 
-/// The right that one of the causes names. By its words: on its way here an answer of the API server becomes text in places,
-/// such as in scripts.
+/// The right that one of the causes names. By its words: on its way here an answer of the API server becomes
+/// text in places, such as in scripts.
 fn missing_right(chain: &[String]) -> Option<MissingRight> {
     chain.iter().rev().find_map(|cause| MissingRight::parse(cause))
 }

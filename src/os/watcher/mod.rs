@@ -229,7 +229,7 @@ fn git_is_busy(root: &Path) -> bool {
         .is_some_and(|age| age < Duration::from_secs(10))
 }
 
-/// What to tell a user whose kernel refuses to watch more files.
+/// The hint for a user whose kernel refuses to watch more files.
 pub fn limit_hint(error: &anyhow::Error) -> Option<String> {
     let notify = error.downcast_ref::<notify::Error>()?;
     let full = match &notify.kind {

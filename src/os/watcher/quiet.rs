@@ -113,7 +113,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut quiet = Quiet::default();
-        // What is fine is live at once, however fast it comes.
+        // A complete change is live at once, however fast it comes.
         quiet.saw(path("a"), true, at(0));
         quiet.take().unwrap();
         quiet.is_broken(false);

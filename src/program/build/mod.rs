@@ -56,7 +56,7 @@ pub(super) struct Built {
     /// The binary that is to take the place of the running one; `None` where the command itself is the
     /// program.
     pub(super) next: Option<PathBuf>,
-    /// How much was added to it.
+    /// The trace files that were added to it.
     pub(super) rung: Option<Rung>,
     /// The warning about the added files, if there is one.
     pub(super) warning: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct Builder {
     pub(super) folder: PathBuf,
     /// Where files that are added to builds are kept.
     pub(super) cache: PathBuf,
-    /// How much is added to the build; `None` for nothing.
+    /// The trace files that are added to the build; `None` for none.
     pub(super) rung: Option<Rung>,
     /// Files of the project in whose place others take part in the build.
     pub(super) replace: BTreeMap<PathBuf, PathBuf>,
@@ -227,7 +227,7 @@ impl Builder {
     fn offer_last(&self, next: &Path) {
         let last = self.binary(BUILT);
         if std::fs::symlink_metadata(&last).is_ok_and(|about| about.is_file()) {
-            // One may be there already; and a link is made or the program is linked anew.
+            // A link may be there already; and a link is made or the program is linked anew.
             let _ = std::fs::hard_link(&last, next);
         }
     }

@@ -74,7 +74,8 @@ impl Life {
         self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
     }
 
-    /// How much is seen: of a program that tells nothing its calls, and its lines where they name objects.
+    /// The level of the trace. A program without reports of its own is seen by its calls, and by its lines
+    /// where they name objects.
     fn level(&self) -> Option<TraceLevel> {
         if self.rung.is_none() && self.tells {
             return Some(TraceLevel::Full);

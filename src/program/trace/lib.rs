@@ -200,7 +200,7 @@ impl Attribution {
             Record::Dropped { records } => vec![notice(
                 traced.at,
                 &format!(
-                    "the operator told more than there was room for: {records} records of its trace are lost"
+                    "the trace of the operator came faster than opdev reads it: {records} of its records are lost"
                 ),
                 "reconciles of this moment may lack causes, reads or their end",
             )],
@@ -307,7 +307,7 @@ impl Attribution {
         Some(Event::Reconciled(reconcile))
     }
 
-    /// One whose logger is made by the program itself does not say which kind it is for.
+    /// A controller whose logger is made by the program itself does not say which kind it is for.
     fn learn_kind_of_controller(&mut self, controller: &str, gvk: &Gvk) {
         if let Some(known) = self.controllers.get_mut(controller).filter(|known| known.kind.is_empty()) {
             (known.group, known.kind) = (gvk.group.clone(), gvk.kind.clone());

@@ -27,7 +27,7 @@ const FIELDS: usize = 5_000;
 /// Names that a message lists.
 const NAMES: usize = 3;
 
-/// The known facts about earlier reconciles.
+/// The memory of earlier reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     failed: HashMap<(String, ObjectKey), u32>,
@@ -371,7 +371,9 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<ReadFinding> {
     };
     Some(ReadFinding {
         kind: FindingKind::Conflict,
-        message: format!("{object} was written from {rv}, but {who} had written in between"),
+        message: format!(
+            "the write of {object} was based on resourceVersion {rv}, but {who} had written in between"
+        ),
         hint: "patch only the own fields, or read again and retry on a conflict".to_owned(),
         object,
         reconcile,

@@ -1,4 +1,5 @@
-//! Two spellings of one value: a Go program that reads `1000m` into a quantity writes `1`, and `1h` becomes `1h0m0s`.
+//! Two spellings of one value: a Go program that reads `1000m` into a quantity writes `1`, and `1h` becomes
+//! `1h0m0s`.
 
 use jiff::Timestamp;
 use opdev_object::go::duration;

@@ -368,7 +368,7 @@ fn order_idle_writes_conflicts_and_unrelated_objects_are_told() {
             ),
             (
                 FindingKind::Conflict,
-                "PodSet default/demo was written from 13, but kubectl had written in between",
+                "the write of PodSet default/demo was based on resourceVersion 13, but kubectl had written in between",
                 None
             ),
         ]

@@ -38,16 +38,16 @@ const UNSEEN: &str = "nothing was seen that led to it: a timer of the program, o
 /// Owners above each other.
 const OWNERS: usize = 8;
 
-/// What is guessed.
+/// The reconciles that are guessed.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     /// Since when the program runs; none where it tells of its reconciles itself.
     started: Option<Timestamp>,
     /// Reconciles that were guessed so far.
     count: u64,
-    /// Those that are under way, by the object they are for.
+    /// The reconciles that are under way, by the object they are for.
     open: HashMap<ObjectKey, Guess>,
-    /// What was seen of an object, and of what belongs to it, since its reconcile before.
+    /// Changes of an object, and of objects that belong to it, since its reconcile before.
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
     /// Objects that had a reconcile since the start.
     known: HashSet<ObjectKey>,
@@ -64,7 +64,7 @@ struct Guess {
     last: Timestamp,
     /// Its writes, by method, path and name.
     writes: BTreeSet<(String, String)>,
-    /// What its last call was refused with; empty where it was not.
+    /// The error of its last call; empty where it succeeded.
     error: String,
 }
 
@@ -241,7 +241,7 @@ impl Attribution {
             };
         };
         let key = root.key();
-        // What is created has no name in the path.
+        // A path of a create has no name.
         let name = write.map(|write| write.object.name.clone()).or_else(|| {
             let sent = call.sent.as_ref()?;
             Some(sent["metadata"]["name"].as_str()?.to_owned())
@@ -267,7 +267,7 @@ impl Attribution {
     fn begin_guess(&mut self, root: ObjectRef, call: &ObservedCall) -> Event {
         self.wire.count += 1;
         let (id, key) = (format!("guess-{}", self.wire.count), root.key());
-        // What was seen after the call may be what it did.
+        // A change that was seen after the call may be its effect.
         let (mut causes, later): (Vec<_>, Vec<_>) = self
             .wire
             .causes
@@ -278,7 +278,7 @@ impl Attribution {
         if !later.is_empty() {
             self.wire.causes.insert(key.clone(), later);
         }
-        // What it has written itself led to nothing where something else may have.
+        // An own write is no cause where something else may be one.
         if causes.iter().any(|cause| !self.is_own(cause)) {
             causes.retain(|cause| !self.is_own(cause));
         }
@@ -341,7 +341,8 @@ impl Attribution {
             None => about,
         };
         let root = self.root_of(&about)?;
-        // One that is made for another one is a part of that one's reconcile, as long as it is under way.
+        // An object that is made for another one is a part of that one's reconcile, as long as it is under
+        // way.
         let above = self.owner_of(&about).and_then(|owner| self.root_of(&owner));
         Some(above.filter(|above| self.wire.open.contains_key(&above.key())).unwrap_or(root))
     }
@@ -373,7 +374,7 @@ impl Attribution {
         None
     }
 
-    /// What an object belongs to: as it was seen last, or what the reference to it tells.
+    /// The owner of an object: as it was seen last, or as far as the reference describes it.
     fn owner_of(&self, object: &Value) -> Option<Arc<Value>> {
         let owner = controller(object).or_else(|| owner_references(object).into_iter().next())?;
         let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
@@ -427,7 +428,8 @@ fn named_by(reference: &Value) -> Option<ObjectKey> {
     Some(ObjectKey { group: gvk.group, kind: gvk.kind, namespace, name })
 }
 
-/// What a write was refused with: what is there already, gone already or newer is part of many a reconcile.
+/// The error of a refused write. Errors for objects that exist already, are gone or are newer are part of
+/// many a reconcile and do not count.
 fn refusal(call: &ObservedCall) -> String {
     if !call.writes() || matches!(call.status, 200..=399 | 404 | 409) {
         return String::new();

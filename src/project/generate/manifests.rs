@@ -381,7 +381,7 @@ pub fn webhooks_of_markers(root: &Path, asked: &Asked) -> Result<(Made, Vec<Valu
         found.retain(|one| is_of(&run.disk, one, "webhook"));
         found.extend(wrong);
         run.say(&found);
-        // One that lacks a webhook would let through what the program refuses.
+        // A manifest that lacks a webhook would let through what the program refuses.
         if found.iter().any(|one| one.severity == Severity::Error) {
             run.made.broken.push("manifests.yaml".to_owned());
             continue;

@@ -185,8 +185,8 @@ pub(crate) struct FilePatches {
 }
 
 impl FilePatches {
-    /// Those that differ from their files, by name. `changed` are the files that were saved; without any, all
-    /// may have changed. Why the patches are left out goes to `unread`.
+    /// The patches that differ from their files, by name. `changed` are the files that were saved; without
+    /// any, all may have changed. The reason why patches are left out goes to `unread`.
     pub(crate) fn read(
         &mut self,
         project: &Project,
@@ -195,7 +195,7 @@ impl FilePatches {
         unread: &mut Vec<(String, String)>,
     ) -> BTreeMap<String, Arc<Value>> {
         let root = &project.root;
-        // Those of Go types are patched where they are made.
+        // CRDs of Go types are patched where they are made.
         if !project.types.is_empty() || !has_patches(root) {
             return BTreeMap::new();
         }

@@ -62,7 +62,7 @@ pub fn root(folder: Option<&Path>, from: &Path) -> Result<PathBuf> {
     )
 }
 
-/// What the project says of controller-gen. Without a call of it in a Makefile, the usual folders of types
+/// The project's settings for controller-gen. Without a call of it in a Makefile, the usual folders of types
 /// are taken.
 pub fn settings(root: &Path, year: &str) -> Settings {
     let makefiles = makefiles(root);

@@ -131,7 +131,7 @@ mod tests {
             "patches:\n- {path: patches/as.yaml, target: {kind: CustomResourceDefinition, name: as.b.c}}\n";
         write("config/crd/kustomization.yaml", &format!("resources: [bases/as.yaml]\n{target}"));
         assert_eq!(names(root, None), (vec!["as.b.c".to_owned()], None));
-        // One that the kustomization does not name is none.
+        // A patch that the kustomization does not name is none.
         write("config/crd/kustomization.yaml", "resources: [bases/as.yaml]\n");
         assert_eq!(names(root, None), (Vec::new(), None));
         // The outermost kustomization has the last word.

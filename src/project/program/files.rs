@@ -39,7 +39,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Those of the saved files that matter and hold other bytes than before.
+    /// The saved files that matter and have other bytes than before.
     pub fn changed(&mut self, saved: &[PathBuf]) -> Vec<PathBuf> {
         saved.iter().filter(|path| self.differs(path)).cloned().collect()
     }

@@ -69,7 +69,7 @@ impl Programs {
         self
     }
 
-    /// How each of them is built and started.
+    /// The plans: the build and the start of each program.
     pub fn plans(&self) -> &[Plan] {
         &self.plans
     }

@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Programs {
     }
 }
 
-/// What one program of `operator:` in `opdev.yaml` may say; every field is optional.
+/// One program of `operator:` in `opdev.yaml`; every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {
@@ -109,7 +109,7 @@ pub enum Generate {
     Off,
 }
 
-/// How a program comes to be.
+/// The way a program is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Build {
     /// `go build` of one main package.
@@ -132,11 +132,11 @@ pub enum Build {
 pub struct Plan {
     /// The program in words, such as `go ./cmd` or `kopf run operator.py`.
     pub words: String,
-    /// What says so: a file and a line or a key of it, in words.
+    /// The place that names it: a file and a line or a key of it, in words.
     pub said_by: String,
     /// The working directory, absolute.
     pub dir: PathBuf,
-    /// How it comes to be.
+    /// The way it is built.
     pub build: Build,
     /// The command with its arguments; for Go the binary is put before them.
     pub command: Vec<String>,
@@ -165,7 +165,7 @@ pub struct Plan {
     pub binary: Option<String>,
 }
 
-/// What stands in a command for the path of the kubeconfig that opdev gives to the program.
+/// The word in a command that stands for the path of the kubeconfig that opdev gives to the program.
 pub const KUBECONFIG: &str = "$(KUBECONFIG)";
 
 /// How long a program may take to stop unless the settings say otherwise.

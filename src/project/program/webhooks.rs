@@ -35,7 +35,7 @@ pub struct Webhooks {
     admission: Vec<Value>,
     /// Names of CRDs whose versions the program converts.
     pub conversion: Vec<String>,
-    /// What is missing before names, where the kustomization says so.
+    /// The prefix that names still lack, where the kustomization sets one.
     prefix: Option<String>,
     /// Where the program makes its certificate itself.
     pub own: Option<OwnCertificate>,
@@ -88,7 +88,7 @@ impl Webhooks {
         let mut admission: Vec<Value> =
             CONFIGURATIONS.iter().flat_map(|(kind, _)| kustomized.of_kind(kind)).cloned().collect();
         let own = OwnCertificate::find(kustomized).filter(|_| !admission.is_empty());
-        // What a kustomization gives is named already.
+        // Objects of a kustomization have their final names.
         let is_named = !admission.is_empty();
         let deployed = is_named || kustomized.parts.is_empty() || !conversion.is_empty();
         let prefix = Some(&kustomized.prefix).filter(|prefix| !prefix.is_empty());
@@ -126,7 +126,7 @@ impl Webhooks {
         self.admission.iter().map(|object| by_url(object, (&prefix, project), port, authority)).collect()
     }
 
-    /// What a program that makes its certificate itself finds in its cluster before it starts: its namespace,
+    /// The objects that a program that makes its certificate itself needs before it starts: its namespace,
     /// the empty Secret, its Services, and the admission configurations that lead to them. `namespace` counts
     /// where the project names none.
     pub fn beside(&self, own: &OwnCertificate, project: &str, namespace: &str, port: u16) -> Vec<Value> {
@@ -156,7 +156,7 @@ impl Webhooks {
         found
     }
 
-    /// What a CRD says about its conversion by a program on `port`.
+    /// The conversion of a CRD by a program on `port`.
     pub fn conversion_by_url(port: u16, authority: &str) -> Value {
         json!({
             "strategy": "Webhook",

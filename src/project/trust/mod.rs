@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What the user allows one project to do. Clones share it.
+/// The permissions that the user gives one project. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Trust {
     root: Arc<PathBuf>,
@@ -35,21 +35,21 @@ pub struct Trust {
     answers: watch::Sender<u64>,
 }
 
-/// What was decided in this process, and what is asked about right now.
+/// The decisions in this process, and the open question.
 #[derive(Clone, Debug, Default)]
 struct Decided {
     granted: BTreeSet<Permission>,
     refused: BTreeSet<Permission>,
     asked: Option<TrustAsked>,
-    /// What objects of the control plane want beside the files.
+    /// Permissions that objects of the control plane want beside the files.
     wishes: BTreeSet<Permission>,
-    /// What was told already, and what of it is still to be told.
+    /// Messages that were shown, and those that are still to be shown.
     told: BTreeSet<String>,
     to_tell: Vec<String>,
 }
 
 impl Trust {
-    /// What is remembered about the project at `root`.
+    /// The remembered permissions of the project at `root`.
     pub fn of(root: &Path, store: Store) -> Trust {
         let decided = watch::Sender::new(Decided::default());
         Trust { root: Arc::new(root.to_owned()), store, decided, answers: watch::Sender::new(0) }
@@ -129,7 +129,7 @@ impl Trust {
             self.withdraw(events).await;
             return Ok(true);
         }
-        // What the user has refused is neither shown as allowed nor remembered with the rest.
+        // A refused permission is neither shown as allowed nor remembered with the rest.
         let wanted = {
             let decided = self.decided.borrow();
             wanted.into_iter().filter(|one| !decided.refused.contains(one)).collect()
@@ -233,7 +233,7 @@ impl Trust {
     }
 }
 
-/// What `opdev run` says where nobody can be asked.
+/// The error of `opdev run` where nobody can be asked.
 pub fn refusal(project: &Project, unanswered: &[Permission], command: &str) -> String {
     let line = |one: &Permission| format!("\n  - {} ({})", visible_line(&one.to_string()), one.setting());
     let list: String = unanswered.iter().map(line).collect();

@@ -22,7 +22,7 @@ impl Trust {
         }
         let wish = Permission::CallHost { host: host.clone() };
         let is_open = || self.grants(&wish) || self.grants(&Permission::ReachHost { host: host.clone() });
-        // What was remembered counts without a question.
+        // A remembered permission counts without a question.
         if is_open() || (self.unanswered(std::slice::from_ref(&wish)).is_ok() && is_open()) {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Trust {
         }
     }
 
-    /// What is to be told by now.
+    /// The messages that are due.
     pub(super) fn news(&self) -> Vec<Notice> {
         let mut messages = Vec::new();
         self.decided.send_if_modified(|decided| {

@@ -32,20 +32,21 @@ pub struct TrustedProject {
     pub project: PathBuf,
     /// Since when.
     pub since: Timestamp,
-    /// What it was trusted with.
+    /// The permissions.
     pub trusted: Vec<TrustedPermission>,
 }
 
 /// A permission that was given for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedPermission {
-    /// What decides: the SHA-256 of the project's folder and the permission.
+    /// The SHA-256 of the project's folder and the permission, which decides.
     pub hash: String,
     /// The permission in words, as the user saw them.
     pub what: String,
 }
 
-/// What binds a permission to a project: another folder, or another value of the setting, has another hash.
+/// The hash that binds a permission to a project: another folder, or another value of the setting, has
+/// another hash.
 pub(super) fn hash(root: &Path, permission: &Permission) -> String {
     let mut hasher = Sha256::new();
     let root = root.as_os_str().as_bytes();
@@ -62,12 +63,12 @@ impl Store {
         Store { folder: user_config::state_folder() }
     }
 
-    /// One in this folder.
+    /// A store in this folder.
     pub fn at(folder: &Path) -> Store {
         Store { folder: Some(folder.to_owned()) }
     }
 
-    /// One that knows nothing and remembers nothing.
+    /// A store that knows nothing and remembers nothing.
     pub fn none() -> Store {
         Store { folder: None }
     }

@@ -152,7 +152,7 @@ async fn another_machine_is_called_only_when_the_user_has_allowed_it() {
     assert!(trust.may_call(&call(false)).is_err());
     assert!(!answers.has_changed().unwrap(), "once");
 
-    // What the files say goes on meanwhile.
+    // The permissions of the files stay meanwhile.
     let wish = Permission::CallHost { host: "evil.example.com".to_owned() };
     trust.decide(TrustAnswer::Once, &[run("bash")]);
     assert!(trust.ask(&[run("bash")], &events).await.unwrap());

@@ -31,7 +31,7 @@ pub fn wanted_of(
     wanted
 }
 
-/// What reconcilers may reach, and the files that are applied at every start.
+/// The permissions that reconcilers want, and those of the files that are applied at every start.
 fn reconcilers(project: &Project) -> Vec<Permission> {
     let settings = &project.settings;
     let programs =

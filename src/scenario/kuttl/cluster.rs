@@ -148,7 +148,7 @@ impl Cluster {
 
     /// The objects that an assert may be about.
     async fn candidates(&self, object: &Value) -> Result<Vec<Value>> {
-        let gvk = Gvk::of(object).context("an object has apiVersion and kind")?;
+        let gvk = Gvk::of(object).context("apiVersion or kind is missing")?;
         let kind = self.kind(&gvk).await?;
         let api = self.api(&kind, object.pointer("/metadata/namespace").and_then(Value::as_str));
         let found = match object.pointer("/metadata/name").and_then(Value::as_str) {
@@ -174,7 +174,7 @@ impl Cluster {
             .collect()
     }
 
-    /// What is otherwise than an assert says; empty where it holds.
+    /// The differences to an assert; empty where it is met.
     pub(super) async fn lacks(&self, manifest: &Manifest) -> Vec<String> {
         let there = match self.candidates(&manifest.object).await {
             Ok(there) => there,
@@ -200,7 +200,7 @@ impl Cluster {
         }
     }
 
-    /// What does not hold of the expressions of a `TestAssert`; empty where all of them do.
+    /// The expressions of a `TestAssert` that are not met; empty where all are.
     pub(super) async fn expressed(&self, expressions: &Expressions) -> Vec<String> {
         let (mut found, mut wrong) = (Vec::new(), Vec::new());
         for named in &expressions.objects {

@@ -5,7 +5,7 @@ use opdev_event::{LoopFound, Outcome, Reconcile, words};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// What is expected of the reconciles of a step.
+/// The expectations of a step about reconciles.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Expect {
@@ -17,7 +17,7 @@ pub(super) struct Expect {
     of: Of,
     /// The outcome of the last reconcile.
     outcome: Option<Outcome>,
-    /// What its error says.
+    /// A part of its error.
     error: Option<String>,
     reconciles: Option<Bounds>,
     writes: Option<Writes>,
@@ -41,7 +41,7 @@ enum ExpectKind {
     Expect,
 }
 
-/// Whose reconciles; empty means all of the test.
+/// The objects whose reconciles count; empty means all of the test.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Of {
@@ -84,7 +84,7 @@ impl Expect {
             && (self.of.name.is_empty() || self.of.name == object.name)
     }
 
-    /// What is otherwise than expected; `passes` and `loops` are those since the step began.
+    /// The expectations that are not met; `reconciles` and `loops` are those since the step began.
     pub(super) fn wrong(&self, reconciles: &[Arc<Reconcile>], loops: &[Arc<LoopFound>]) -> Vec<String> {
         let reconciles: Vec<&Arc<Reconcile>> =
             reconciles.iter().filter(|reconcile| self.is_about(reconcile)).collect();

@@ -1,5 +1,5 @@
-//! The expressions of a `TestAssert`, in CEL, about objects that it gives names. They are compiled when the files are read: a
-//! wrong one is no failed test but a file that cannot be read.
+//! The expressions of a `TestAssert`, in CEL, about objects that it gives names. They are compiled when the
+//! files are read: a wrong one is no failed test but a file that cannot be read.
 
 use super::files::Manifest;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -9,7 +9,7 @@ use opdev_object::yaml::Node;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What the expressions of one `TestAssert` say.
+/// The expressions of one `TestAssert`.
 #[derive(Clone, Debug)]
 pub(super) struct Expressions {
     /// Where it stands, for messages about all of it.
@@ -53,7 +53,8 @@ impl Expressions {
         Ok((!any.is_empty() || !all.is_empty()).then_some(Expressions { place, objects, any, all }))
     }
 
-    /// What does not hold of these objects, which are in the order of `self.objects`; empty where all is well.
+    /// The expressions that these objects do not meet; empty where they meet all. The objects are in the
+    /// order of `self.objects`.
     pub(super) fn wrong(&self, found: &[Value]) -> Vec<String> {
         let library = Libraries::default();
         let named: Vec<(&str, &Value)> =

@@ -30,7 +30,7 @@ pub struct KuttlTest {
     pub ignored: Vec<String>,
 }
 
-/// What a `TestSuite` says.
+/// The content of a `TestSuite`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct TestSuite {
@@ -60,7 +60,7 @@ pub(super) struct Command {
     pub(super) timeout: u64,
 }
 
-/// What a `TestStep` says.
+/// The content of a `TestStep`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TestStep {
@@ -72,7 +72,7 @@ struct TestStep {
     kubeconfig: String,
 }
 
-/// What a step deletes first.
+/// An object that a step deletes first.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Deletion {
@@ -83,7 +83,7 @@ pub(super) struct Deletion {
     pub(super) labels: BTreeMap<String, String>,
 }
 
-/// What a `TestAssert` says.
+/// The content of a `TestAssert`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TestAssert {
@@ -183,7 +183,7 @@ fn parts(name: &str) -> Option<(u32, String, String)> {
     Some((text(1)?.parse().ok()?, text(2)?, text(3).unwrap_or_default()))
 }
 
-/// What kuttl would take for a part of a test and opdev does not: a test that leaves it out would say
+/// Refuses files that kuttl takes for a part of a test and opdev does not: without them a test would prove
 /// nothing.
 fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
     let entries = read::entries(folder).into_iter().flatten();

@@ -33,7 +33,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// How much of a command's output is kept for a failure.
 const MOST_OUTPUT: usize = 4_000;
 
-/// How the tests are run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     /// How long each step may take, where the suite does not say.
@@ -92,7 +92,7 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) 
     world.stop_unless_kept(setup, !suite.passed()).await
 }
 
-/// What a test asks for that no namespace on a cluster can give.
+/// Refuses a test that needs more than a namespace on a cluster.
 ///
 /// # Errors
 /// What it is.
@@ -173,14 +173,14 @@ struct KuttlRun<'a> {
     folder: &'a Path,
 }
 
-/// What the operator has done before a step.
+/// The work of the operator before a step.
 struct Before {
     reconciles: usize,
     loops: usize,
 }
 
 impl KuttlRun<'_> {
-    /// What is otherwise than the step says; empty where all is as it should be.
+    /// Runs a step. Returns the expectations that were not met; empty where all were.
     async fn step(&self, step: &Step, limit: Duration) -> Vec<String> {
         let deadline = Instant::now() + limit;
         let before = Before { reconciles: self.world.reconciles().len(), loops: self.world.loops().len() };
@@ -211,7 +211,7 @@ impl KuttlRun<'_> {
         self.expected(&step.expects, &before, deadline).await
     }
 
-    /// Looks at each change until all asserts hold, or the time is over.
+    /// Looks at each change until all asserts are met, or the time is over.
     async fn checked(&self, step: &Step, deadline: Instant) -> Vec<String> {
         let named = step.expressions.iter().flat_map(|one| &one.objects).map(|named| &named.wanted);
         let all: Vec<&Manifest> = step.asserts.iter().chain(&step.errors).chain(named).collect();

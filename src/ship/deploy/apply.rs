@@ -14,7 +14,7 @@ use opdev_object::fieldset::FieldSet;
 use opdev_object::meta;
 use serde_json::{Value, json};
 
-/// How an object is applied.
+/// The options of an apply.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     /// Takes fields of other managers.
@@ -33,12 +33,12 @@ pub(super) enum Change {
     Unknown,
 }
 
-/// What applying gave.
+/// The result of an apply.
 pub(super) struct Applied {
     pub(super) change: Change,
     /// Managers whose fields opdev has now.
     pub(super) handed_over: Vec<String>,
-    /// What the API server warned of.
+    /// Warnings of the API server.
     pub(super) warnings: Vec<String>,
 }
 

@@ -62,7 +62,7 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     Ok(texts.join("---\n"))
 }
 
-/// What the operator itself may do: its markers, and what its charts create. A project without them has no
+/// The operator's own rights: its markers, and the objects its charts create. A project without them has no
 /// such rules.
 ///
 /// # Errors

@@ -40,7 +40,7 @@ pub(super) struct StandIn<'a> {
     input: &'a DeployInput,
     options: &'a RemoveOptions,
     resource: &'a ApiResource,
-    /// What was seen last, and since when it has been so.
+    /// The state that was seen last, and since when it has been so.
     seen: (Vec<(String, String)>, Instant),
     asked: bool,
     running: Option<Running>,

@@ -186,7 +186,7 @@ fn words_of(container: &Value) -> impl Iterator<Item = &str> {
 /// long.
 pub(super) fn warn_of_grace(objects: &[Value], say: Say<'_>) {
     const FLAG: &str = "graceful-shutdown-timeout";
-    /// What Kubernetes gives a pod that does not say.
+    /// The grace period of Kubernetes for a pod that sets none.
     const DEFAULT: u64 = 30;
     for (object, pod) in pods(objects) {
         let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or(DEFAULT);

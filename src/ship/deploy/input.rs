@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Where a line of progress goes.
 pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// What all four commands need.
+/// The input of all four commands.
 pub struct DeployInput {
     /// The project.
     pub project: Project,
@@ -27,7 +27,7 @@ pub struct DeployInput {
     pub wait: Duration,
 }
 
-/// What goes to the cluster, and how.
+/// The choice of what is applied, and how.
 #[derive(Debug, Default)]
 pub struct ApplyOptions {
     /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make
@@ -49,7 +49,7 @@ pub struct ApplyOptions {
     pub accept_impact: bool,
 }
 
-/// What goes away, and how.
+/// The choice of what is removed, and how.
 #[derive(Default)]
 pub struct RemoveOptions {
     /// True if custom resources go that nobody has named.

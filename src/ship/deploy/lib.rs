@@ -218,7 +218,7 @@ impl Session {
         let why = first.problem.as_deref().unwrap_or_default();
         let why = why.strip_prefix(HELD).unwrap_or(why);
         let hint = if only_held {
-            "correct the type, or add --accept-impact if the objects may be hurt"
+            "correct the type, or add --accept-impact if the objects may break or lose data"
         } else {
             "correct the type"
         };
@@ -322,7 +322,7 @@ impl Session {
 
 const NOTHING: &str = "nothing was applied";
 
-/// What the plan of the CRDs says of a change that waits for the user's word.
+/// The beginning of the plan's line for a CRD change that needs an answer.
 const HELD: &str = "it would need your answer: ";
 
 fn is_held(problem: &str) -> bool {
@@ -347,7 +347,7 @@ fn said(shown: &str, applied: &Applied, dry_run: bool, say: Say<'_>) {
     applied.warnings.iter().for_each(|warning| say(&format!("warning: {shown}: {warning}")));
 }
 
-/// What a changed CRD does, one line each.
+/// The effect of a changed CRD, one line each.
 fn impact(one: &TypeAhead) -> Vec<String> {
     let mut lines = vec![format!("{}:", one.name)];
     lines.extend(one.findings.iter().map(|finding| format!("  {}", words::finding(finding))));

@@ -36,7 +36,7 @@ pub(super) enum Goal {
     Remove,
 }
 
-/// What goes to the cluster.
+/// The objects to apply.
 pub(super) struct Manifests {
     pub(super) objects: Vec<Value>,
     pub(super) warnings: Vec<String>,
@@ -164,7 +164,7 @@ fn sources(input: &DeployInput, goal: Goal) -> Result<Arc<Sources>> {
             let hint = error.hint.as_ref().map(|hint| format!("\n  to do: {hint}"));
             bail!("{}{}{}", place.unwrap_or_default(), error.message, hint.unwrap_or_default())
         }
-        // What was applied goes, whatever the files have become since.
+        // Objects that were applied are removed, whatever the files have become since.
         Some(_) | None => Ok(loaded.sources),
     }
 }

@@ -21,7 +21,7 @@ use opdev_sources::Sources;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What to plan.
+/// The input of a plan.
 pub struct PlanInput {
     /// The project.
     pub project: Project,

@@ -101,7 +101,7 @@ async fn revision(
     Ok(set.and_then(|set| Some((label, set["metadata"]["labels"][label].as_str()?.to_owned()))))
 }
 
-/// What keeps a pod from starting, as its status has it.
+/// The reason why a pod does not start, as its status has it.
 fn reason(pod: &Value) -> Option<Stuck> {
     let name = meta::name(pod)?.to_owned();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -141,7 +141,7 @@ fn is_ready(pod: &Value) -> bool {
     conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
-/// What the condition `Ready` says of a pod that starts.
+/// The reason in the condition `Ready` of a pod that starts.
 fn unready(pod: &Value) -> Option<Stuck> {
     let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
     let ready = conditions.find(|one| one["type"] == "Ready" && one["status"] == "False")?;

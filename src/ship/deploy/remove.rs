@@ -34,9 +34,9 @@ const CERTIFICATE: &str = "cert-manager.io/certificate-name";
 struct Dependents {
     kind: String,
     resource: ApiResource,
-    /// Those that are among the objects to delete.
+    /// The objects that are among those to delete.
     named: Vec<Value>,
-    /// Those that nobody has named.
+    /// The objects that nobody has named.
     others: Vec<Value>,
 }
 
@@ -49,7 +49,7 @@ impl Dependents {
 /// How often a namespace is listed at most until each object is there with its owner.
 const LISTS: usize = 3;
 
-/// What the files name: kind, namespace and name of each object.
+/// The objects of the files: kind, namespace and name of each.
 struct Own(BTreeSet<(String, String, String)>);
 
 impl Own {
@@ -120,7 +120,8 @@ pub(super) async fn remove(
     let mut missing = Vec::new();
     let mut gone = Vec::new();
     for object in objects.into_iter().rev().filter(|object| !went(object)) {
-        // What is not served was left out when it was deployed, or its CRD is gone, and it with it.
+        // An object whose kind is not served was left out when it was deployed, or its CRD is gone, and it
+        // with it.
         let Some((resource, namespaced)) = kinds.find(client, &gvk(object)).await? else { continue };
         let namespace = namespaced.then(|| meta::namespace(object).unwrap_or(session.namespace()));
         let path = object_path(&resource, namespace, meta::name(object).unwrap_or_default());
@@ -275,7 +276,8 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// What else is in the namespaces that would go, and belongs neither to the deployment nor to the cluster.
+/// Other objects in the namespaces that would be removed, which belong neither to the deployment nor to the
+/// cluster.
 async fn unrelated(
     client: &Client,
     objects: &[Value],
@@ -297,7 +299,7 @@ async fn unrelated(
     let unknown = |what: &str| words::visible_line(&format!("{what}, so it is not known what is there"));
     let mut found: Vec<String> =
         silent.iter().map(|group| unknown(&format!("{group} is not answered"))).collect();
-    // What something else owns, such as a custom resource of another operator, is that one's.
+    // An object with another owner, such as a custom resource of another operator, belongs to that owner.
     let custom: BTreeSet<&str> = dependents.iter().flat_map(Dependents::all).filter_map(meta::uid).collect();
     for namespace in namespaces {
         for lists in 1.. {
@@ -599,7 +601,7 @@ mod tests {
         let none: [String; 0] = [];
         assert_eq!(unrelated(&server(0), &objects, &own, &[]).await.unwrap(), none);
         assert_eq!(unrelated(&server(1), &objects, &own, &[]).await.unwrap(), none);
-        // One whose owner does not come is told.
+        // An object whose owner does not come is reported.
         assert_eq!(unrelated(&server(usize::MAX), &objects, &own, &[]).await.unwrap(), ["Pod system/p"]);
     }
 }

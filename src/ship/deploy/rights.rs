@@ -58,7 +58,7 @@ pub(super) async fn for_objects(
     let mut wanted = Wanted::new();
     for object in objects {
         let gvk = gvk(object);
-        // What is not served comes with this deployment, or is left out.
+        // A kind that is not served comes with this deployment, or is left out.
         let Some((resource, namespaced)) = kinds.find(client, &gvk).await? else { continue };
         let namespace = namespaced.then(|| meta::namespace(object).unwrap_or(namespace).to_owned());
         let thing = Thing { group: resource.group, resource: resource.plural, namespace };

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Reasons that only another image, or another right, mends.
 const FINAL: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
-/// How far a workload is.
+/// The progress of a workload.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
     Done,
@@ -104,7 +104,7 @@ async fn one(client: &Client, object: &Value, path: &str, until: Instant, say: S
     }
 }
 
-/// How far a workload is, as `kubectl rollout status` sees it.
+/// The progress of a workload, as `kubectl rollout status` sees it.
 fn progress(live: &Value) -> Progress {
     let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_i64);
     let status = |field: &str| number(&format!("/status/{field}")).unwrap_or(0);

@@ -11,7 +11,7 @@ use opdev_pull::{Access, BaseImage, Homes, ImageReference, download_image, push_
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What images are made of.
+/// The inputs of an image.
 #[derive(Clone, Debug)]
 pub struct ImageInput {
     /// The files of the project, below the root of the image; `None` makes an image of opdev alone.
@@ -102,7 +102,7 @@ fn labels(input: &ImageInput, base: Option<&BaseImage>) -> BTreeMap<String, Stri
     labels
 }
 
-/// What an image has beside the project. Where there is no image below, also a user, and a folder for
+/// The entries of an image beside the project. Where there is no image below, also a user, and a folder for
 /// temporary files.
 fn system_entries(binary: &[u8], certificates: Option<&[u8]>, alone: bool) -> Entries {
     let mut entries = Entries::default();

@@ -21,7 +21,7 @@ pub type Allowed = Vec<String>;
 
 /// The largest file that is packed.
 const LARGEST: u64 = 16 << 20;
-/// What all archives may unpack to together.
+/// The largest size that all archives may unpack to together.
 const LARGEST_UNPACKED: u64 = 1 << 30;
 /// How many archives may lie in one another.
 const DEEPEST: usize = 8;

@@ -11,7 +11,7 @@ const FOLDER: u32 = 0o755;
 pub struct Entry {
     /// The permissions.
     pub mode: u32,
-    /// What a file holds; `None` for a folder.
+    /// The content of a file; `None` for a folder.
     pub content: Option<Arc<[u8]>>,
 }
 

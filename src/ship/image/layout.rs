@@ -33,7 +33,7 @@ pub struct Layout {
 pub struct LayoutFile {
     /// The path in the layout.
     pub path: String,
-    /// What it holds.
+    /// The content.
     pub content: Arc<[u8]>,
 }
 
@@ -123,7 +123,7 @@ impl Layout {
         tar.into_inner()
     }
 
-    /// What a registry is sent.
+    /// The parts that a registry gets.
     pub fn upload<'a>(&'a self, name: &'a ImageReference) -> Upload<'a> {
         let blobs = self.blobs().into_iter().map(|(digest, bytes)| (digest, &**bytes)).collect();
         let of_image = crate::manifest::MANIFEST;

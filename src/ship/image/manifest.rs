@@ -20,14 +20,14 @@ const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
-/// What an image is made of beside its layers.
+/// The parts of an image beside its layers.
 #[derive(Clone, Debug, Default)]
 pub struct ImageSettings {
     /// The processor, in Go's word: `amd64` or `arm64`.
     pub architecture: String,
     /// The time of the image, RFC 3339.
     pub created: String,
-    /// What is said about it, in the keys of `org.opencontainers.image`.
+    /// The labels, in the keys of `org.opencontainers.image`.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Image {
 impl Image {
     /// Puts layers on a base, or on nothing.
     pub fn new(settings: &ImageSettings, base: Option<&BaseImage>, own: Vec<Layer>) -> Image {
-        // What a registry sent may be anything.
+        // A registry may have sent anything.
         let mut config =
             base.map(|base| base.config.clone()).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let mut layers = base.map(layers_of).unwrap_or_default();
@@ -107,7 +107,7 @@ fn layers_of(base: &BaseImage) -> Vec<Layer> {
         .collect()
 }
 
-/// How the image starts.
+/// Sets the start of the image in its configuration.
 fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) {
     if !config.is_object() {
         *config = Value::Object(Map::new());
@@ -129,7 +129,7 @@ fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) 
     meta::put(config, &["WorkingDir"], format!("/{HOME}"));
     meta::put(config, &["Entrypoint"], json!([format!("/{BINARY}"), "operate"]));
     if let Some(config) = config.as_object_mut() {
-        // Those of the base belong to its own program.
+        // These settings of the base belong to its own program.
         for stale in ["Cmd", "Healthcheck", "ArgsEscaped", "Image"] {
             config.remove(stale);
         }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// What a file seems to be that whoever pulls the image should not get; `None` for most files.
+/// The sort of secret that a file seems to be, which nobody who pulls the image should get; `None` for most
+/// files.
 pub fn secret_in(path: &str, content: &[u8]) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let by_name = match name {

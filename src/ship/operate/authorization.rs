@@ -27,7 +27,7 @@ pub(super) struct Authorization {
     known: Mutex<HashMap<[u8; 32], (Instant, Verdict)>>,
 }
 
-/// What a token may.
+/// The rights of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allowed,

@@ -47,7 +47,7 @@ impl Creations {
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// The known facts about one kind.
+/// One kind, with the objects that were listed.
 struct Listed {
     resource: ApiResource,
     /// When objects were created that were there at the first look, until somebody asks.

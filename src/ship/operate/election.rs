@@ -190,7 +190,7 @@ impl Election {
     }
 }
 
-/// What to do where a role is missing.
+/// Adds the remedy where a role is missing.
 fn with_hint(error: kube::Error) -> anyhow::Error {
     let forbidden = matches!(&error, kube::Error::Api(status) if status.code == 403);
     let error = match error {

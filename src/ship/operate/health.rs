@@ -17,7 +17,7 @@ const AT_FIRST: Duration = Duration::from_secs(3);
 /// How often it is asked then.
 const LATER: Duration = Duration::from_secs(2);
 
-/// The known facts about the process.
+/// The health of the process.
 pub(super) struct Health {
     /// Kinds that are not served, for their files are broken.
     problems: Vec<String>,

@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-/// How long things may take, as in controller-runtime.
+/// The times of an election, as in controller-runtime.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     /// For how long others leave a Lease alone that does not change.
     pub(super) duration: Duration,
     /// For how long a leader leads without renewing it.
     pub(super) renew: Duration,
-    /// How often it is renewed or tried.
+    /// The time between renewals or tries.
     pub(super) retry: Duration,
 }
 
@@ -26,7 +26,7 @@ impl Default for Timing {
     }
 }
 
-/// What a Lease says.
+/// The content of a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// All that candidates write into it: it changes with each renewal, and not with labels or annotations.
@@ -39,7 +39,7 @@ pub(super) struct Seen {
     pub(super) transitions: i32,
 }
 
-/// The fix.
+/// The next step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Make oneself the holder.
@@ -70,7 +70,7 @@ pub(super) struct Elector {
     ousted: bool,
 }
 
-/// What was seen last.
+/// The Lease that was seen last.
 #[derive(Clone, Debug)]
 struct Last {
     /// `None` where the Lease was gone.
@@ -84,7 +84,7 @@ impl Elector {
         Elector { me, timing, last: None, looked: Duration::ZERO, renewed: None, ousted: false }
     }
 
-    /// What to do about a Lease; `None` where there is none.
+    /// The next step with a Lease; `None` where there is no Lease.
     pub(super) fn look(&mut self, seen: Option<&Seen>, now: Duration) -> Step {
         let before = std::mem::replace(&mut self.looked, now);
         if self.has_lost(now) {

@@ -42,9 +42,9 @@ use work::{Rules, Work};
 pub struct OperateInput {
     /// The project.
     pub project: Project,
-    /// What the project may do beyond rendering and applying.
+    /// The permissions of the project beyond rendering and applying.
     pub trust: Trust,
-    /// What the project wants of that, all of it granted.
+    /// The permissions of these that the project wants, all of them granted.
     pub granted: Vec<Permission>,
     /// The cluster; never the embedded control plane.
     pub cluster: Choice,
@@ -172,7 +172,7 @@ fn tell_start(log: &LogWriter, namespaces: &[String], granted: &[Permission], pr
     }
 }
 
-/// What to do with an operator that is a program of its own.
+/// The advice for an operator that is a program of its own.
 const INSTEAD: &str = "build and deploy that image; opdev operate runs charts, scripts and templates";
 
 /// Host and port of an address.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How much is written.
+/// The level of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Only what failed.
@@ -37,7 +37,7 @@ impl FromStr for LogLevel {
     }
 }
 
-/// How times are written.
+/// The format of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeEncoding {
     /// Seconds since 1970.
@@ -70,14 +70,14 @@ impl FromStr for TimeEncoding {
     }
 }
 
-/// How lines are written.
+/// The style of lines.
 #[derive(Clone, Copy, Debug)]
 pub struct LogStyle {
     /// JSON, or text for people.
     pub json: bool,
-    /// How much.
+    /// The level.
     pub level: LogLevel,
-    /// How times are written.
+    /// The format of times.
     pub time: TimeEncoding,
 }
 
@@ -153,8 +153,8 @@ const WAITING: usize = 4_096;
 /// How long the last lines may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// Writes log lines to standard error, as zap does, from a thread of its own: a reader who pauses holds
-/// nobody up. Clones write to the same place.
+/// Writes log lines to standard error, as zap does, from a thread of its own: a reader who pauses delays
+/// nobody. Clones write to the same place.
 #[derive(Clone)]
 pub struct LogWriter {
     style: LogStyle,

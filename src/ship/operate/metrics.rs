@@ -34,7 +34,7 @@ const QUEUE: &[f64] = &[
 /// The results there are, all of them told from the start.
 const RESULTS: [&str; 4] = ["error", "requeue", "requeue_after", "success"];
 
-/// What is fixed for one process.
+/// The facts that are fixed for one process.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     /// The host of the API server, with its port.
@@ -433,7 +433,7 @@ impl Controller {
     }
 }
 
-/// What only opdev counts.
+/// The metrics that only opdev has.
 fn own(out: &mut Exposition, counted: &Counted) {
     out.family("opdev_reconcile_causes_total", Kind::Counter, "Number of causes of reconciles, by sort.");
     for ((controller, cause), count) in &counted.causes {
@@ -458,7 +458,7 @@ fn own(out: &mut Exposition, counted: &Counted) {
     }
 }
 
-/// What controller-runtime counts of its own servers. There are no webhooks here.
+/// The metrics of controller-runtime's own servers. There are no webhooks here.
 fn servers(out: &mut Exposition, (read, failed): (u64, u64)) {
     for (name, help, count) in [
         (

@@ -25,7 +25,7 @@ pub(super) async fn reap() {
     }
 }
 
-/// Those that were there the last time, too.
+/// The processes that were there the last time, too.
 fn due(seen: &mut BTreeMap<i32, u64>, ended: Vec<Ended>) -> Vec<i32> {
     let before = std::mem::replace(seen, ended.iter().copied().collect());
     let is_old = |(number, began): &Ended| before.get(number) == Some(began);

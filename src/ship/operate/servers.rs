@@ -68,7 +68,7 @@ impl ServerSettings {
     }
 }
 
-/// What is served.
+/// The contents that are served.
 pub(super) struct Served {
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
@@ -209,7 +209,7 @@ async fn scrape(
     authorization: Option<&Authorization>,
     request: &EndpointRequest,
 ) -> EndpointResponse {
-    // What is not served is nobody's business to ask the API server about.
+    // The API server is not asked about a path that is not served.
     if request.path != "/metrics" {
         return plain(404, "404 page not found\n");
     }

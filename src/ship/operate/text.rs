@@ -3,7 +3,7 @@
 use opdev_object::go;
 use std::fmt::Write as _;
 
-/// What a family is.
+/// The type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,

@@ -49,7 +49,7 @@ impl CallRules for Rules {
     }
 }
 
-/// What it needs.
+/// The inputs of the work.
 pub(super) struct Work {
     pub(super) sources: Sources,
     /// The only namespaces to watch; empty means all.
@@ -95,7 +95,7 @@ impl Work {
             self.say("leader", format!("successfully acquired lease {at}"));
             worked = tokio::select! {
                 worked = self.operate(connection) => worked,
-                // What runs is dropped on the spot.
+                // Running work is dropped on the spot.
                 ended = &mut electing => {
                     self.metrics.leads(false);
                     return ended.context("the election broke off")?;

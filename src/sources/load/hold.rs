@@ -1,5 +1,5 @@
-//! Charts that wait for the user's word: the older one stays in the set, load after load, until it is
-//! answered or the edit is undone. Pure.
+//! Charts that need the user's answer: the older one stays in the set, load after load, until the answer
+//! comes or the edit is undone. Pure.
 
 use crate::Watch;
 use crate::files::hash;
@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 type Kind = (String, String);
 
-/// What is held of each kind that a chart feeds.
+/// The held change of each kind that a chart feeds.
 #[derive(Debug, Default)]
 pub(super) struct HeldCharts {
     waiting: BTreeMap<Kind, HeldChange>,
-    /// What the newest files of each kind are known by.
+    /// The fingerprint of the newest files of each kind.
     prints: BTreeMap<Kind, u64>,
     /// The newest chart of each kind that took the place of another one.
     replaced: BTreeMap<Kind, Trial>,
@@ -23,12 +23,12 @@ pub(super) struct HeldCharts {
 
 #[derive(Debug)]
 struct HeldChange {
-    /// What the files that are held are known by; `None` once they were broken since: whatever loads next is
-    /// tried anew, also the same files.
+    /// The fingerprint of the held files; `None` once they were broken since: whatever loads next is tried
+    /// anew, also the same files.
     print: Option<u64>,
-    /// What serves meanwhile.
+    /// The version that serves meanwhile.
     older: Arc<Watch>,
-    /// What waits; `None` once the user has dropped it, or it was broken since.
+    /// The version that waits; `None` once the user has dropped it, or it was broken since.
     newest: Option<Arc<Watch>>,
     problem: Diagnostic,
 }
@@ -37,7 +37,7 @@ fn key(gvk: &Gvk) -> Kind {
     (gvk.group.clone(), gvk.kind.clone())
 }
 
-/// What a chart, its override values, options and script are known by; `content` stands for the chart's
+/// The fingerprint of a chart, its override values, options and script; `content` stands for the chart's
 /// files.
 fn print(watch: &Watch, content: Option<u64>) -> u64 {
     let own = watch.chart().map(|chart| {
@@ -91,8 +91,8 @@ impl HeldCharts {
         self.replaced.insert(key(&trial.watch.gvk), trial.clone());
     }
 
-    /// What served before the chart that came with a set, which is dropped. `None` where another one serves
-    /// by now, or none came before it.
+    /// Drops the chart that came with a set. Returns the version that served before; `None` where another one
+    /// serves by now, or none came before it.
     pub(super) fn go_back(
         &mut self,
         serving: &Watch,

@@ -1,5 +1,5 @@
 //! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the
-//! user's word. Until then the older one stays in the set. Pure; `hold` remembers held charts,
+//! user's answer. Until then the older one stays in the set. Pure; `hold` remembers held charts,
 //! `sources/reconcilers.rs` held programs.
 
 use super::{Loaded, Loader, same_script};
@@ -66,7 +66,8 @@ impl Loader {
         watch.is_some_and(|watch| self.reconcilers.waits(watch.path())) || self.held.waits(gvk)
     }
 
-    /// What waits for a kind serves from now on; a new set, or `None` where nothing waits.
+    /// Accepts the version that waits for a kind: it serves from now on. Returns a new set, or `None` where
+    /// nothing waits.
     pub fn accept(&mut self, gvk: &Gvk) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
         if let Some(newest) = self.held.accept(gvk) {
@@ -124,7 +125,7 @@ impl Loader {
         any
     }
 
-    /// What waits for a kind is dropped; a new set that says why it does not serve.
+    /// Drops the version that waits for a kind. Returns a new set with the reason why it does not serve.
     pub fn discard(&mut self, gvk: &Gvk, problem: &Diagnostic) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
         if !self.held.discard(gvk, problem) {

@@ -26,8 +26,8 @@ struct Served<'c> {
 
 /// The declarations of a project: a text for one file, such as `config/reconcilers/opdev.d.ts`.
 ///
-/// `crds` are CustomResourceDefinitions. Each kind has an interface of its name in its stored version, and each other
-/// served version one with the version behind the name, such as `PodSetV1beta1`.
+/// `crds` are CustomResourceDefinitions. Each kind has an interface of its name in its stored version, and
+/// each other served version one with the version behind the name, such as `PodSetV1beta1`.
 pub fn declarations<'a>(crds: impl IntoIterator<Item = &'a Value>) -> String {
     let served: Vec<Served<'_>> = crds.into_iter().flat_map(served).collect();
     let names = names(&served);

@@ -49,7 +49,7 @@ pub(super) struct Model {
     noise: bool,
 }
 
-/// What a developer does to one field, which is named by its way from the spec.
+/// An edit of one field, which is named by its path from the spec.
 #[derive(Clone, Debug)]
 pub(super) enum Edit {
     Nothing,

@@ -14,7 +14,7 @@ const KEYWORDS: [&str; 6] = ["package", "import", "type", "func", "var", "const"
 struct Declaration<'t> {
     keyword: &'t str,
     bytes: Range<usize>,
-    /// What stands between the outermost braces.
+    /// The text between the outermost braces.
     bodies: Vec<Range<usize>>,
 }
 
@@ -32,11 +32,11 @@ pub(crate) struct Unbalanced {
     pub(crate) opens_at: usize,
     /// Where the text stops making sense.
     pub(crate) at: usize,
-    /// What stands there.
+    /// The token that stands there.
     stop: Stop,
 }
 
-/// What a bracket should have been closed before.
+/// The token before which a bracket should have been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     Declaration(&'static str),
@@ -46,7 +46,8 @@ enum Stop {
 }
 
 impl Unbalanced {
-    /// What is wrong, in words. Counts lines: for what is shown, not for every bracket of a hostile file.
+    /// The error, in words. It counts lines, so it is for errors that are shown, not for every bracket of a
+    /// hostile file.
     pub(crate) fn message(&self, text: &str) -> String {
         let bytes = text.as_bytes();
         let open = char::from(bytes.get(self.opens_at).copied().unwrap_or_default());

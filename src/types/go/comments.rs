@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         Cursor { groups, next: 0 }
     }
 
-    /// What stands between the node before and this one.
+    /// The comments between the node before and this one.
     pub(crate) fn above(&mut self, start: usize, line: usize) -> Above<'a> {
         let first = self.next;
         while self.groups.get(self.next).is_some_and(|group| group.start() < start) {
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is left at the end.
+    /// The comments that are left at the end.
     pub(crate) fn rest(&self) -> &'a [Group] {
         &self.groups[self.next..]
     }

@@ -37,7 +37,7 @@ pub struct DeepCopies {
     /// Folders of packages whose file cannot be made; what was generated before should stay. The diagnostics
     /// say why.
     pub broken: Vec<String>,
-    /// What is wrong, by place.
+    /// Errors and warnings, by place.
     pub diagnostics: Vec<Diagnostic>,
     /// The project's files that were read, sorted.
     pub read: Vec<String>,

@@ -154,7 +154,8 @@ fn is_leaf(schema: &Schema) -> bool {
         && !matches!(schema.additional, Some(Additional::Schema(_)))
 }
 
-/// What a field says of itself stays with the type it refers to: documentation wins, the rest goes beside it.
+/// Keeps the texts of a field beside the type it refers to: its documentation wins, the rest goes into
+/// `allOf`.
 fn preserve(schema: &mut Schema, mut field: Schema) {
     field.reference = None;
     let (description, title) = (field.description.take(), field.title.take());

@@ -184,7 +184,8 @@ fn crds_are_what_each_release_of_controller_gen_makes() {
     assert!(count > 60, "{count} CRDs were compared");
 }
 
-/// What controller-gen refuses is refused in its words, at a place in the file, and the CRD counts as broken.
+/// Sources that controller-gen refuses are refused in its words, at a place in the file, and the CRD counts
+/// as broken.
 #[test]
 fn errors_are_those_of_controller_gen() {
     let root = cases("errors");

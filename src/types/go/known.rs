@@ -4,7 +4,7 @@
 use super::schema::{Additional, Schema};
 use std::sync::Arc;
 
-/// The known facts about a type by its package and name.
+/// The schema of a type that is known by its package and name.
 pub(crate) fn schema(package: &str, name: &str, embedded_object_meta: bool) -> Option<Schema> {
     let text = |format: &str| Schema {
         format: (!format.is_empty()).then(|| format.into()),

@@ -10,20 +10,20 @@ use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What there is to say of a marker.
+/// The judgement of a marker.
 #[derive(Debug)]
 enum Verdict {
     Fine,
     /// Where in its text, and what is wrong.
     Bad(usize, String),
-    /// What is odd, and what to do.
+    /// The oddity, and the remedy.
     Odd(String, String),
 }
 
 /// Verdicts by the marker's text and what it describes.
 type Verdicts = HashMap<(Arc<str>, &'static str), Verdict>;
 
-/// What was said before: of markers by their text and what they describe, and of whole files.
+/// Earlier judgements: of markers by their text and target, and of whole files.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     version: String,

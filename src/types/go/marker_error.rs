@@ -8,9 +8,9 @@ use std::fmt;
 pub(crate) enum MarkerError {
     /// It is for values of another type.
     Misplaced {
-        /// What was to be applied, such as `maxitem`.
+        /// The marker, such as `maxitem`.
         what: String,
-        /// What it is for, such as `an array`.
+        /// The type that it is for, such as `an array`.
         wanted: &'static str,
         /// The type that is there, where the message names it.
         found: Option<String>,

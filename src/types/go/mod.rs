@@ -52,7 +52,7 @@ pub fn package_folder(files: &dyn Files, import_path: &str) -> Option<String> {
 pub struct Generator {
     store: sources::Store,
     kept: build::Kept,
-    /// What the kept schemas were made with.
+    /// The options that the kept schemas were made with.
     made_with: Option<(Options, Vec<Option<Arc<str>>>)>,
     said: lint::Said,
 }

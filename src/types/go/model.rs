@@ -40,7 +40,7 @@ pub fn source(bytes: &[u8]) -> String {
     text
 }
 
-/// What controller-gen's `crd` generator can be told, and which release of it to follow.
+/// The options of controller-gen's `crd` generator, and the release of it to follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The release.
@@ -60,8 +60,9 @@ pub struct Options {
     pub exact: bool,
 }
 
-/// What came out. A file that cannot be read costs the CRDs that need it, not the others: where there is an
-/// error among the diagnostics and a CRD is `broken` or gone, the one that was made before it should be kept.
+/// The result of a generation. A file that cannot be read costs the CRDs that need it, not the others: where
+/// there is an error among the diagnostics and a CRD is `broken` or gone, the one that was made before it
+/// should be kept.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The CRDs, by kind and group.
@@ -70,7 +71,7 @@ pub struct Generated {
     pub rbac: Vec<RbacMarker>,
     /// Webhook markers, by package, file and place.
     pub webhooks: Vec<WebhookMarker>,
-    /// What is wrong, by place.
+    /// Errors and warnings, by place.
     pub diagnostics: Vec<Diagnostic>,
     /// The project's files that were read, sorted.
     pub read: Vec<String>,

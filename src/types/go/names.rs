@@ -9,7 +9,7 @@ use super::sources::Loader;
 use super::syntax::{SourceFile, TypeDecl, TypeExpr, TypeKind};
 use std::sync::Arc;
 
-/// What an identifier is.
+/// The declaration behind an identifier.
 #[derive(Clone, Debug)]
 pub(crate) enum Named {
     /// A type of a package whose source is there.
@@ -21,7 +21,7 @@ pub(crate) enum Named {
     Unknown,
 }
 
-/// What lies under a type.
+/// The sort of an underlying type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Under {
     Basic(&'static str),
@@ -95,7 +95,7 @@ impl Builder<'_> {
         named
     }
 
-    /// What a bare identifier stands for.
+    /// The declaration of a bare identifier.
     pub(crate) fn identifier(&mut self, package: &Arc<Package>, file: &SourceFile, name: &Arc<str>) -> Named {
         let named = self.find_identifier(package, file, name);
         self.looked(named)
@@ -122,7 +122,7 @@ impl Builder<'_> {
         BASIC.iter().find(|basic| **basic == &**name).map_or(Named::Unknown, |basic| Named::Builtin(basic))
     }
 
-    /// What `qualifier.Name` stands for.
+    /// The declaration of `qualifier.Name`.
     pub(crate) fn qualified(
         &mut self,
         package: &Package,
@@ -143,7 +143,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a type expression names, if it is a name.
+    /// The declaration that a type expression names, if it is a name.
     pub(crate) fn name_of(
         &mut self,
         package: &Arc<Package>,
@@ -163,7 +163,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What lies under a type expression.
+    /// The underlying type of a type expression.
     pub(crate) fn under(&mut self, package: &Arc<Package>, file: &SourceFile, ty: &TypeExpr) -> Under {
         let Some(mut named) = self.name_of(package, file, ty) else { return plain(&ty.kind) };
         for _ in 0..CHAIN {

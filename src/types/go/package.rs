@@ -14,7 +14,7 @@ pub(crate) struct TypeId {
     pub(crate) name: Arc<str>,
 }
 
-/// What of a package may mean something else than before.
+/// The types of a package that may mean something else than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
     All,
@@ -113,7 +113,7 @@ impl Package {
         self.copies.get(name).copied().unwrap_or_default()
     }
 
-    /// What may mean something else than in an older state of the package: some types, or all of them.
+    /// The types that may mean something else than in an older state of the package.
     pub(crate) fn changed_since(&self, old: &Package) -> Changed {
         let same_around = |a: &SourceFile, b: &SourceFile| {
             let markers =

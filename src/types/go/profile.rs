@@ -73,7 +73,7 @@ impl Profile {
         Profile { level, version: version.to_owned() }
     }
 
-    /// The release whose rules hold.
+    /// The release whose rules count.
     pub fn level(&self) -> Level {
         self.level
     }

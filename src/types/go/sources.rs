@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Files above this size are no type files.
 const LARGEST: usize = 4 << 20;
 
-/// What stays from one generation to the next.
+/// Files and packages that stay from one generation to the next.
 pub(crate) struct Store {
     parser: tree_sitter::Parser,
     files: HashMap<String, Arc<SourceFile>>,
@@ -154,7 +154,7 @@ pub(crate) struct Loader<'a> {
     loaded: HashMap<Arc<str>, Result<Arc<Package>, Missing>>,
     /// Files of the project that were read.
     pub(crate) read: BTreeSet<String>,
-    /// What the search for packages has to say.
+    /// Messages of the search for packages.
     pub(crate) notes: Vec<Diagnostic>,
 }
 
@@ -164,12 +164,12 @@ impl<'a> Loader<'a> {
         Loader { store, files, modules, loaded, read, notes }
     }
 
-    /// One of the project's own folders; `None` where it holds no package that could say something of types.
+    /// A folder of the project itself; `None` where it has no package that could say something of types.
     pub(crate) fn root(&mut self, dir: &str) -> Option<Arc<Package>> {
         self.root_with(dir, &["+kubebuilder:", "+groupName", "apimachinery/pkg/apis/meta/v1"])
     }
 
-    /// One of the project's own folders, where a file of it has one of some words.
+    /// A folder of the project itself, where a file of it has one of some words.
     pub(crate) fn root_with(&mut self, dir: &str, words: &[&str]) -> Option<Arc<Package>> {
         let path: Arc<str> = self.modules.path_of(dir).into();
         let texts = self.texts(dir, |_| true);

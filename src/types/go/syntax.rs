@@ -488,8 +488,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is
-    /// behind the language at times, and no type depends on them.
+    /// Collects the syntax errors. Bodies of functions and values of variables are left out: there the
+    /// grammar is behind the language at times, and no type depends on them.
     fn errors(&self, root: Node<'_>, out: &mut Vec<SyntaxError>) {
         let unbalanced = unbalanced(self.text);
         let mut open = vec![root];

@@ -411,8 +411,7 @@ fn truncations_and_mutations_never_panic() {
     }
 }
 
-/// What is kept from one generation to the next never shows: after every edit the result is that of a fresh
-/// start.
+/// Kept state never shows: after every edit the result is that of a fresh start.
 #[test]
 fn edits_one_after_the_other_give_what_a_fresh_start_gives() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/types/go");
@@ -458,7 +457,7 @@ fn edits_one_after_the_other_give_what_a_fresh_start_gives() {
     }
 }
 
-/// What a type that is a pointer says of itself: releases before v0.20 said it twice.
+/// Markers of a type that is a pointer: releases before v0.20 had them twice.
 #[test]
 fn markers_of_pointer_types_count_once_or_twice() {
     let rule = "// +kubebuilder:validation:XValidation:rule=\"self > 1\"\ntype Size *int32\n";
@@ -494,7 +493,8 @@ fn bytes_that_are_no_text_have_a_place() {
 #[test]
 fn code_beside_a_type_never_costs_its_crd() {
     let kind = "// +groupName=a.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n{}\n\
-                // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\t\
+                // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta
+                // `json:\",inline\"`\n\t\
                 metav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec B `json:\"spec\"`\n}\n\n{}\n// B is its spec.\ntype B struct {\n\
                 \t// C is a field.\n\tC string `json:\"c\"`\n}\n\n{}";
     let made = |code: &str| {

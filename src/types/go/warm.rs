@@ -96,7 +96,7 @@ fn after_an_edit_all_is_as_if_made_from_nothing() {
             warm.generate(&files, &packages, &options),
             Generator::new().generate(&files, &packages, &options),
         );
-        // What was needed a moment ago is still looked at.
+        // A file that was needed a moment ago is still looked at.
         assert!(wanted.read.iter().all(|file| made.read.contains(file)), "step {step}, {path}");
         assert_eq!(made.diagnostics, wanted.diagnostics, "step {step}, {path}");
         assert_eq!(made.crds.len(), wanted.crds.len(), "step {step}, {path}");

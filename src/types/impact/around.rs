@@ -331,7 +331,7 @@ fn selectable(walk: &mut Walk, old: &Value, new: &Value) {
 fn metadata(walk: &mut Walk, old: &Value, new: &Value) {
     for field in ["labels", "annotations"] {
         let empty = |value: &Value| value.as_object().is_none_or(serde_json::Map::is_empty);
-        // What others have put there stays; only what is wanted counts.
+        // Values that others have put there stay; only the wanted ones count.
         let wanted = new[field].as_object().into_iter().flatten();
         let changed: Vec<&str> = wanted
             .filter(|(key, value)| old[field].get(key.as_str()) != Some(value))

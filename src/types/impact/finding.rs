@@ -1,6 +1,6 @@
 //! One difference between two definitions: how bad it is, where it is, and what it means.
 
-/// How bad a difference is, the least first.
+/// The severity of a difference, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Nothing that works today stops working.
@@ -99,7 +99,7 @@ pub enum Change {
     Topology,
     /// Something is checked no more, or less strictly.
     Relaxed,
-    /// How versions are converted.
+    /// The conversion of versions.
     Conversion,
     /// Singular, list kind, short names or categories.
     Names,
@@ -122,7 +122,7 @@ pub enum Change {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
     /// The version it is about; empty where it is about all of them.
     pub version: String,
@@ -133,10 +133,10 @@ pub struct Finding {
     pub what: String,
     /// Where the field has gone, as a path like `path`.
     pub renamed_to: Option<String>,
-    /// What kind of difference.
+    /// The kind of difference.
     pub kind: Change,
-    /// How many live objects break or lose data by it; `None` as long as [`live()`](super::live()) was not
-    /// asked.
+    /// The number of live objects that break or lose data by it; `None` as long as [`live()`](super::live())
+    /// was not asked.
     pub objects: Option<usize>,
 }
 

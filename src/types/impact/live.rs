@@ -54,11 +54,11 @@ pub struct Lost {
     pub object: ObjectRef,
     /// The field.
     pub path: String,
-    /// What kind of value is lost, such as `list of 3`; never the value.
+    /// The kind of value that is lost, such as `list of 3`; never the value.
     pub value: String,
 }
 
-/// What a change means for the objects there are.
+/// The effect of a change on the existing objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Objects that the new schema refuses, one entry for each error.
@@ -171,7 +171,7 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Some(found)
 }
 
-/// What a finding has to do with objects.
+/// The relation of a finding to objects.
 #[derive(PartialEq)]
 enum About {
     /// Values at its path may be refused.

@@ -32,15 +32,15 @@ pub fn compare(old: Option<&Value>, new: &Value) -> Vec<Finding> {
     findings
 }
 
-/// What it means that a definition goes.
+/// The finding for a definition that is removed.
 pub fn removed(old: &Value) -> Finding {
     let name = words::name(old);
     let what = format!("{name} goes, and with it every {} there is", words::kind(old));
     Finding::new(Severity::Loss, Change::DefinitionRemoved, "", what)
 }
 
-/// What the API server would refuse of a definition, with what nearly was meant where a rule names something that is
-/// not there; and rules that it finds too expensive.
+/// The errors for which the API server would refuse a definition, with a suggestion where a rule names
+/// something that does not exist; and rules that it finds too expensive.
 pub fn check(crd: &Value) -> Vec<Finding> {
     let mut crd = crd.clone();
     definition::complete(&mut crd);

@@ -1,4 +1,4 @@
-//! Random schemas and random changes of them, against what has to hold of every change.
+//! Random schemas and random changes of them, with the properties that every change must have.
 
 use super::tests::crd;
 use super::*;
@@ -46,7 +46,7 @@ fn object(dice: &mut Dice, depth: usize) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// What a change is known to be.
+/// The known effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     /// Everything that was accepted still is, nothing is lost.
@@ -184,7 +184,7 @@ fn every_change_is_seen_and_none_is_seen_where_there_is_none() {
     assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
 }
 
-/// What narrows one way widens the other way, and what was added is lost on the way back.
+/// A change that narrows one way widens the other way, and an added field is lost on the way back.
 #[test]
 fn the_way_back_is_the_other_way_round() {
     let mut dice = Dice(0x0fed_cba9_8765);

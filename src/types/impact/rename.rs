@@ -104,7 +104,7 @@ fn inside<'a>(path: &str, schema: &'a Value, depth: usize, found: &mut Vec<(Stri
     }
 }
 
-/// How much alike two fields of one object are.
+/// The likeness of two fields of one object.
 fn score((from, before): (&str, &Value), (to, after): (&str, &Value), alone: bool) -> u32 {
     if shape(before) != shape(after) {
         return 0;
@@ -140,7 +140,7 @@ fn score((from, before): (&str, &Value), (to, after): (&str, &Value), alone: boo
     score
 }
 
-/// How alike two texts are, in percent: what they share in order, and whether one holds the other.
+/// The likeness of two texts, in percent: their common characters in order, and if one contains the other.
 fn resemblance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 400;
     let (a, b): (Vec<char>, Vec<char>) =

@@ -1,5 +1,5 @@
-//! When two definitions mean the same: key order, the generator's version, what the server fills in and what it
-//! drops make no difference. Applying such a change would only cut every watch of the kind.
+//! When two definitions mean the same: key order, the generator's version, what the server fills in and what
+//! it drops make no difference. Applying such a change would only cut every watch of the kind.
 
 use serde_json::{Map, Value};
 

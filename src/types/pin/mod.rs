@@ -53,11 +53,11 @@ pub struct Invocation {
 pub struct Version {
     /// As written, such as `v0.18.0`.
     pub text: String,
-    /// What says so, in words: `CONTROLLER_TOOLS_VERSION in Makefile:12`.
+    /// The place of the pin, in words: `CONTROLLER_TOOLS_VERSION in Makefile:12`.
     pub said_by: String,
 }
 
-/// What a project says of controller-gen.
+/// A project's settings of controller-gen.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The pinned release.
@@ -185,7 +185,7 @@ pub fn is_flag(word: &str) -> bool {
     }
 }
 
-/// What flags in controller-gen's own form say, and what is wrong with them.
+/// Reads flags in controller-gen's own form, with their errors.
 pub fn given(words: &[String]) -> (Given, Vec<Diagnostic>) {
     let mut said = Vec::new();
     let given = options::given(words, &mut |message| said.push(Diagnostic::warning(message, None)));

@@ -6,7 +6,7 @@ use super::Invocation;
 use super::makefile::Command;
 use crate::diagnostic::Diagnostic;
 
-/// What is set for `crd`.
+/// The flags of `crd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrdFlags {
     /// `maxDescLen`: longest description in characters; 0 leaves all out.
@@ -27,7 +27,7 @@ pub struct CrdFlags {
     pub year: String,
 }
 
-/// What is set for `rbac`.
+/// The flags of `rbac`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RbacFlags {
     /// `roleName`.
@@ -40,7 +40,7 @@ pub struct RbacFlags {
     pub year: String,
 }
 
-/// What is set for `object`, which writes copy methods.
+/// The flags of `object`, which writes copy methods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectFlags {
     /// `headerFile`, relative to the folder of the call.
@@ -69,7 +69,7 @@ pub enum Output {
     Nothing,
 }
 
-/// What some flags say; what they do not say is `None` or empty.
+/// The settings in some flags; the others are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// Package patterns.

@@ -5,7 +5,7 @@
 use super::Rule;
 use std::collections::BTreeMap;
 
-/// What a release of controller-gen merges.
+/// The merging of rules by a release of controller-gen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Merging {
     /// Verbs of rules with one target; before v0.16.
@@ -19,7 +19,7 @@ pub enum Merging {
 }
 
 impl Merging {
-    /// What a version such as `v0.18.0` merges; what is no version counts as the newest.
+    /// The merging of a version such as `v0.18.0`; a text that is no version counts as the newest.
     pub fn for_version(version: &str) -> Merging {
         let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
         match (numbers.next(), numbers.next(), numbers.next()) {
@@ -76,7 +76,7 @@ fn sort(list: &mut Vec<String>) {
     list.dedup();
 }
 
-/// What controller-gen sorts by.
+/// The key that controller-gen sorts by.
 fn target(rule: &Rule) -> String {
     [&rule.groups, &rule.resources, &rule.resource_names, &rule.urls].map(|list| list.join("&")).join(" + ")
 }

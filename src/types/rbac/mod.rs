@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 pub use merge::Merging;
 
-/// What one marker allows.
+/// The rule of one marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// API groups; `core` and the empty text are the core group.

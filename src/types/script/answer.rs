@@ -1,5 +1,6 @@
-//! From what a script returned to `Desired`: every value is checked, and what makes no sense is named by its path and
-//! shown at the return that gave it. Size and depth are bounded, because an answer may repeat itself without end.
+//! From what a script returned to `Desired`: every value is checked, and what makes no sense is named by its
+//! path and shown at the return that gave it. Size and depth are bounded, because an answer may repeat itself
+//! without end.
 
 use super::bridge::{OWN, WIDE};
 use super::trace::{Failure, caught};
@@ -100,7 +101,7 @@ pub(super) fn of_chart<'js>(
     Ok(ChartAnswer { value: Json::Null, desired })
 }
 
-/// What a function of a script beside a chart should have given, where it did not.
+/// The type that a function of a script beside a chart should have given, where it did not.
 fn expected(call: ChartCall, value: &Json) -> Option<&'static str> {
     let (fits, what) = match call {
         ChartCall::Function(ChartFunction::Values) => (value.is_object(), "an object with values"),
@@ -288,7 +289,8 @@ impl<'js> Reader<'js> {
         for at in 0..length {
             self.path.push(format!("[{at}]"));
             let item: Value<'js> = list.get(at)?;
-            // What is written as `condition && object` is left out of lists at the top, where nothing else can be.
+            // A value written as `condition && object` is left out of lists at the top, where nothing else
+            // can be.
             let left_out = self.path.len() == 2
                 && (item.is_undefined() || item.is_null() || item.as_bool() == Some(false));
             match self.json(&item)? {
@@ -356,7 +358,7 @@ fn kind(value: &Value<'_>) -> String {
     if value.is_function() { "a function".to_owned() } else { format!("a {}", value.type_name()) }
 }
 
-/// What is wrong: the path and the words after it.
+/// An error: the path and the words after it.
 type Fault = (Vec<String>, String);
 
 /// Sorts the parts of an answer into their places.

@@ -38,7 +38,7 @@ impl Bridge {
         Rc::new(Bridge { answers, reads: RefCell::default(), lines: Cell::new(0) })
     }
 
-    /// The content that was read, each once.
+    /// The reads, each once.
     pub(super) fn take_reads(&self) -> Vec<Read> {
         self.reads.take().into_iter().collect()
     }
@@ -230,8 +230,8 @@ impl<'js> rquickjs::IntoJs<'js> for Nullable {
     }
 }
 
-/// A selector in the form of kubectl's `-l`: a text is checked, labels or `matchLabels` and `matchExpressions` are
-/// written out.
+/// A selector in the form of kubectl's `-l`: a text is checked, labels or `matchLabels` and
+/// `matchExpressions` are written out.
 fn selector(ctx: &Ctx<'_>, text: &str, json: bool) -> Result<String> {
     let wrong =
         |why: &dyn std::fmt::Display| Exception::throw_type(ctx, &format!("list: the selector: {why}"));

@@ -4,7 +4,7 @@ use super::modules::Module;
 use super::places::Marks;
 use opdev_types::diagnostic::Place;
 
-/// What every call needs of the source.
+/// The parts of the source that every call needs.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) entry: String,

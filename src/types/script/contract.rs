@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a reconciler is shown.
+/// The state that a reconciler sees.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The custom resource.
@@ -31,7 +31,7 @@ pub struct Observed {
     pub seed: u64,
 }
 
-/// What a reconciler wants to be.
+/// The state that a reconciler wants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// The whole `status` without conditions; `None` leaves it as it is.
@@ -47,7 +47,7 @@ pub struct Desired {
     pub events: Vec<RequestedEvent>,
     /// Charts to install as children; a release that is owned and not listed is uninstalled.
     pub releases: Vec<Release>,
-    /// What the reconciler waits for, in its own words. Listed children are kept, none is deleted.
+    /// The reason why the reconciler waits, in its own words. Listed children are kept, none is deleted.
     pub waiting: Option<String>,
     /// Run again after this time at the latest.
     pub requeue_after: Option<Duration>,
@@ -91,7 +91,7 @@ pub struct Release {
     pub chart: String,
     /// Values over the chart's own.
     pub values: Value,
-    /// How it is installed, as options of charts in `opdev.yaml`; null where nothing is said.
+    /// The options of its release, as in `charts` of `opdev.yaml`; null where there are none.
     pub options: Value,
 }
 
@@ -136,7 +136,7 @@ impl ReleaseState {
     }
 }
 
-/// The content that was read: one object, or all that a selector picks.
+/// A read of the cluster: one object, or all that a selector picks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
     /// Group, version and kind.
@@ -149,7 +149,7 @@ pub struct Read {
     pub selector: String,
 }
 
-/// The known facts about a reconciler once it is loaded.
+/// The declarations of a reconciler, known once it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The kind it reconciles where the file says so; else the file's name does.
@@ -161,7 +161,7 @@ pub struct Facts {
     /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is
     /// allowed is in `opdev.yaml`.
     pub asks: Vec<String>,
-    /// What a script beside a chart answers; empty for what reconciles a kind by itself.
+    /// The functions of a script beside a chart; empty for a script that reconciles a kind by itself.
     pub chart: Vec<ChartFunction>,
     /// Kinds of objects that a script beside a chart maps to custom resources.
     pub watches: Vec<Gvk>,
@@ -185,7 +185,7 @@ pub enum ChartFunction {
     After,
     /// The custom resource is left alone.
     Paused,
-    /// What the chart has rendered, as it should be.
+    /// Changes the objects that the chart has rendered.
     Render,
     /// A Kubernetes Event that is about to be recorded.
     OnEvent,
@@ -223,10 +223,10 @@ impl ChartFunction {
     }
 }
 
-/// What a script beside a chart is asked.
+/// A call of a script beside a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChartCall {
-    /// One of its functions.
+    /// A function of the script.
     Function(ChartFunction),
     /// The function `map` of one of its `watches`, counted from 0.
     Map(usize),
@@ -235,13 +235,13 @@ pub enum ChartCall {
 /// A question for a script beside a chart.
 #[derive(Clone, Debug)]
 pub struct ChartQuestion {
-    /// What is called.
+    /// The function.
     pub call: ChartCall,
-    /// What it is given, in order; `None` stands for the custom resource.
+    /// The arguments, in order; `None` stands for the custom resource.
     pub arguments: Vec<Option<Value>>,
 }
 
-/// What a script beside a chart says.
+/// The answer of a script beside a chart.
 #[derive(Clone, Debug, Default)]
 pub struct ChartAnswer {
     /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in
@@ -251,7 +251,7 @@ pub struct ChartAnswer {
     pub desired: Desired,
 }
 
-/// How much one call may take.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall time, calls of the host included.
@@ -270,7 +270,7 @@ impl Default for Limits {
 
 /// A loaded reconciler of any engine. It keeps no state from call to call.
 pub trait Program: Send + Sync + fmt::Debug {
-    /// What it said of itself when it was loaded.
+    /// The facts that it declared when it was loaded.
     fn facts(&self) -> &Facts;
 
     /// One call. Blocks its thread for at most `limits.time`.
@@ -302,7 +302,7 @@ pub trait Program: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a reconciler can reach of the outside. Calls block; an error becomes an exception in the script.
+/// The outside world of a reconciler. Calls block; an error becomes an exception in the script.
 pub trait Host: Send + Sync {
     /// One object, `None` where there is none.
     ///
@@ -349,7 +349,7 @@ pub struct HostError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostErrorKind {
-    /// What is asked for makes no sense, such as an address that names no host.
+    /// The request makes no sense, such as an address that names no host.
     Invalid,
     /// No such kind is served.
     NotServed,
@@ -417,11 +417,11 @@ pub struct Exec {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What it reads.
+    /// The standard input.
     pub input: Option<String>,
 }
 
-/// What it said.
+/// The result of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Exit code; -1 where a signal ended it.

@@ -1,5 +1,5 @@
-//! One engine for one call: surroundings, modules, the call itself, and the jobs until its promise is settled. Never
-//! reused, so that no call sees what another left behind.
+//! One engine for one call: surroundings, modules, the call itself, and the jobs until its promise is
+//! settled. Never reused, so that no call sees what another left behind.
 
 use super::answer;
 use super::bridge::{self, Bridge};
@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// Memory that the surroundings of a script take, beside its own.
 const SURROUNDINGS: usize = 2 << 20;
 
-/// The built-in objects of a script: no clock of high resolution, no weak references that would show the collector.
+/// The built-in objects of a script: no clock of high resolution, no weak references that would show the
+/// collector.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::Eval,
@@ -33,7 +34,7 @@ type Intrinsics = (
     intrinsic::Promise,
 );
 
-/// What the exports of a script say.
+/// The declarations in the exports of a script.
 #[derive(Default)]
 pub(super) struct Declared {
     pub(super) kind: Option<String>,
@@ -308,7 +309,7 @@ fn ask<'js>(
     chart.call_arg(args)
 }
 
-/// What a call starts from.
+/// The inputs of a call.
 struct Start {
     /// Milliseconds since 1970.
     now: i64,

@@ -1,5 +1,5 @@
-//! The modules of a script: the file itself and what it imports from beside it, in the order in which they must be
-//! declared. Only relative imports inside the reconcilers folder and the module of the host exist.
+//! The modules of a script: the file itself and what it imports from beside it, in the order in which they
+//! must be declared. Only relative imports inside the reconcilers folder and the module of the host exist.
 
 use super::places::{self, Marks};
 use super::strip::strip;
@@ -29,7 +29,8 @@ pub(super) struct Module {
     pub(super) broken: Option<Box<Diagnostic>>,
 }
 
-/// The modules of a script, those that are imported before those that import them, and the places in the entry.
+/// The modules of a script, those that are imported before those that import them, and the places in the
+/// entry.
 pub(super) fn gather(
     entry: &str,
     files: &BTreeMap<String, Arc<str>>,

@@ -1,5 +1,5 @@
-//! Where the exported functions of a script stand and where they return, so that an answer that makes no sense can be
-//! shown at the line that gave it.
+//! Where the exported functions of a script stand and where they return, so that an answer that makes no
+//! sense can be shown at the line that gave it.
 
 use super::syntax::{Source, Tree};
 use opdev_types::diagnostic::Place;
@@ -37,8 +37,8 @@ struct Return {
 }
 
 impl Marks {
-    /// The best place for what is wrong with `key` of the answer: the key where it is written once, else the only
-    /// return, else the function.
+    /// The best place for what is wrong with `key` of the answer: the key where it is written once, else the
+    /// only return, else the function.
     pub(super) fn answer(&self, function: &str, key: Option<&str>) -> Option<Place> {
         let mark = self.functions.get(function)?;
         let written: Vec<&Place> =
@@ -52,8 +52,8 @@ impl Marks {
         }
     }
 
-    /// The loop that a script was in when it was interrupted: the engine knows no place for the jump at the end of a
-    /// loop and gives that of the function. `None` where the place lies in a loop already.
+    /// The loop that a script was in when it was interrupted: the engine knows no place for the jump at the
+    /// end of a loop and gives that of the function. `None` where the place lies in a loop already.
     pub(super) fn interrupted_loop(&self, place: &Place) -> Option<Place> {
         let behind = || self.loops.iter().filter(|l| l.from.file == place.file && l.from >= *place);
         if self.loops.iter().any(|l| l.from <= *place && *place < l.to) {

@@ -1,6 +1,6 @@
-//! One call: a fresh engine on a thread of its own, served by the calling thread, which owns the `Host`. A second
-//! thread keeps the time. A script that does not stop when it is told to, because it is inside one native operation, is
-//! left behind, named, and not called again while it lasts.
+//! One call: a fresh engine on a thread of its own, served by the calling thread, which owns the `Host`. A
+//! second thread keeps the time. A script that does not stop when it is told to, because it is inside one
+//! native operation, is left behind, named, and not called again while it lasts.
 
 use super::code::Code;
 use super::machine::{Declared, Machine};
@@ -38,7 +38,7 @@ pub(super) struct Job {
     pub(super) question: Option<ChartQuestion>,
 }
 
-/// What a script asks of the host.
+/// A request of a script to the host.
 pub(super) enum Ask {
     Get(Read),
     List(Read),
@@ -48,7 +48,7 @@ pub(super) enum Ask {
     Log(String, String),
 }
 
-/// What the host says.
+/// The answer of the host.
 #[derive(Clone)]
 pub(super) enum Reply {
     Object(Option<Arc<serde_json::Value>>),
@@ -141,8 +141,8 @@ pub(super) fn ask(
     supervise(&code, Some(host), &limits, stuck, task)
 }
 
-/// Makes a call. Where memory ran out there is none left to say where; then the call is made once more with room to
-/// spare and the same answers of the host, up to the moment before.
+/// Makes a call. Where memory ran out there is none left to say where; then the call is made once more with
+/// room to spare and the same answers of the host, up to the moment before.
 fn attempt<T>(
     code: &Arc<Code>,
     limits: &Limits,
@@ -175,7 +175,7 @@ fn attempt<T>(
 /// When to interrupt a script.
 pub(super) struct Watch {
     pub(super) stop: Arc<AtomicBool>,
-    /// How often the engine asked so far.
+    /// The number of times that the engine has asked.
     ticks: Arc<AtomicU64>,
     /// At which time of asking to say yes.
     last: u64,

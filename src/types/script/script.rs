@@ -36,7 +36,7 @@ pub(crate) fn load(entry: &str, files: &BTreeMap<String, Arc<str>>) -> Result<Sc
     Ok(Script { facts, code, hook, stuck })
 }
 
-/// What a script says of itself, checked.
+/// Checks the declarations of a script.
 fn check(code: &Code, declared: Declared) -> Result<(Facts, bool), Box<Diagnostic>> {
     let at = |name: &str| code.marks.export(name).or_else(|| Some(code.start()));
     let fail = |name: &str, message: String, hint: &str| {

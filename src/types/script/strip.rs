@@ -1,13 +1,13 @@
-//! Takes the types out of TypeScript by writing blanks over them, so that every line and column stays true and no
-//! source map is needed. Syntax that types cannot be taken from (enums, namespaces with values, parameter properties,
-//! decorators) is an error that says what to write instead. Never changes what is left; where a blank would join two
-//! statements, a semicolon takes its first place.
+//! Takes the types out of TypeScript by writing blanks over them, so that every line and column stays true
+//! and no source map is needed. Syntax that types cannot be taken from (enums, namespaces with values,
+//! parameter properties, decorators) is an error that says what to write instead. Never changes what is left;
+//! where a blank would join two statements, a semicolon takes its first place.
 
 use super::syntax::{Source, Tree};
 use opdev_types::diagnostic::Diagnostic;
 use tree_sitter::Node;
 
-/// The outcome for a stretch of text.
+/// An edit of a stretch of text.
 #[derive(Clone, Copy)]
 enum Edit {
     /// Blanks.
@@ -28,7 +28,7 @@ pub(super) fn strip(source: &Source<'_>, tree: &Tree) -> Result<String, Box<Diag
 
 fn apply(text: &str, edits: &[Edit], gone: &[Edit]) -> String {
     let mut out = Vec::with_capacity(text.len());
-    // What each byte becomes: 0 keeps it, a blank or another character replaces the whole character there.
+    // The mark of each byte: 0 keeps it, a blank or another character replaces the whole character there.
     let mut marks = vec![0_u8; text.len()];
     let puts = |edit: &&Edit| matches!(edit, Edit::Put(..));
     let (put, blank): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(puts);
@@ -178,8 +178,8 @@ impl<'a> Walk<'a, '_> {
         Ok(Down::Yes)
     }
 
-    /// `: T`. Where it is the return type of an arrow function and has line breaks, the closing parenthesis moves to
-    /// its end, because no line break may stand before `=>`.
+    /// `: T`. Where it is the return type of an arrow function and has line breaks, the closing parenthesis
+    /// moves to its end, because no line break may stand before `=>`.
     fn annotation(&mut self, node: Node<'a>) -> Step {
         self.blank(node);
         let arrow = self.open.last().filter(|parent| parent.kind() == "arrow_function");
@@ -196,8 +196,8 @@ impl<'a> Walk<'a, '_> {
         Ok(Down::No)
     }
 
-    /// `<T>` of a declaration. Before the parameters of an arrow function, the opening parenthesis moves to its start
-    /// where line breaks lie between them, because `return` and `async` end at a line break.
+    /// `<T>` of a declaration. Before the parameters of an arrow function, the opening parenthesis moves to
+    /// its start where line breaks lie between them, because `return` and `async` end at a line break.
     fn type_parameters(&mut self, node: Node<'a>) -> Step {
         self.blank(node);
         let arrow = self.open.last().filter(|parent| parent.kind() == "arrow_function");

@@ -1,5 +1,5 @@
-//! A script as text and as a syntax tree, and places in it. Parsing is bounded: hostile text ends in an error, never in
-//! a hang. Never decides what the text means.
+//! A script as text and as a syntax tree, and places in it. Parsing is bounded: hostile text ends in an
+//! error, never in a hang. Never decides what the text means.
 
 use opdev_types::diagnostic::{Diagnostic, Place};
 use regex::Regex;
@@ -86,8 +86,8 @@ static QUALIFIED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\b(?:as|satisfies)\s+(?:[|&]\s*)?({name}(?:\s*[|&]\s*{name})*)")).ok()
 });
 
-/// The text as the grammar should see it: such names with `_` in place of their dots, every byte at its place. All of
-/// it is taken out with the types.
+/// The text as the grammar should see it: such names with `_` in place of their dots, every byte at its
+/// place. All of it is taken out with the types.
 fn without_qualified(text: &str) -> Cow<'_, str> {
     let Some(pattern) = QUALIFIED.as_ref() else { return Cow::Borrowed(text) };
     let mut bytes: Option<Vec<u8>> = None;

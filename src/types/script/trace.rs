@@ -1,5 +1,5 @@
-//! From what a script threw, or the limit it ran into, to a diagnostic with the author's line and column. Frames of the
-//! host's module are dropped.
+//! From what a script threw, or the limit it ran into, to a diagnostic with the author's line and column.
+//! Frames of the host's module are dropped.
 
 use super::code::Code;
 use crate::contract::Limits;
@@ -17,7 +17,7 @@ const LONGEST: usize = 2000;
 /// How the message of a call without memory ends.
 const OF_MEMORY: &str = " MiB of memory";
 
-/// What was thrown, as texts.
+/// The thrown value, as texts.
 pub(super) struct Thrown {
     /// `TypeError`, empty for what is no error object.
     name: String,
@@ -43,7 +43,7 @@ pub(super) fn caught(error: CaughtError<'_>) -> Thrown {
             let message = match text {
                 Some(text) => text,
                 None if value.is_null() || value.is_undefined() => {
-                    // What is left where memory did not even suffice for the error.
+                    // The value is missing where memory did not even suffice for the error.
                     "out of memory".to_owned()
                 }
                 None => format!("a value of type {} was thrown", value.type_name()),
@@ -56,7 +56,7 @@ pub(super) fn caught(error: CaughtError<'_>) -> Thrown {
     }
 }
 
-/// What a diagnostic of this call needs to know.
+/// The facts that a diagnostic of this call needs.
 pub(super) struct Failure {
     pub(super) code: Arc<Code>,
     pub(super) limits: Limits,
@@ -90,7 +90,7 @@ impl Failure {
         )
     }
 
-    /// What was thrown.
+    /// The diagnostic of a thrown value.
     pub(super) fn diagnostic(&self, thrown: &Thrown) -> Box<Diagnostic> {
         let frames = self.frames(&thrown.stack);
         let mut place = frames.first().map(|(_, place)| place.clone()).or_else(|| self.place());
@@ -191,7 +191,7 @@ fn frame(line: &str) -> Option<(String, Place)> {
     Some((name.to_owned(), Place { file, line, column }))
 }
 
-/// What to do about the usual surprises.
+/// The remedy for a common surprise.
 fn hint(message: &str) -> Option<String> {
     let says = |text: &str| message.contains(text);
     let hint = if ["setTimeout", "setInterval"].iter().any(|name| message.starts_with(name)) {

@@ -9,7 +9,8 @@ use super::{packages, root};
 /// Files that may name each other in a cycle: a type, and the few files that carry it out.
 const MOST: usize = 4;
 
-/// Where a larger cycle stands today: the package, a file of it, and how many files it has. None of them grows.
+/// Where a larger cycle stands today: the package, a file of it, and how many files it has. None of them
+/// grows.
 const LARGER: [(&str, &str, usize); 2] = [
     // For good: the interpreter and its functions know each other, as a language does.
     ("src/helm/template", "exec.rs", 39),
@@ -31,7 +32,8 @@ fn told(arrows: &Arrows, cycle: &[String]) -> String {
 #[test]
 fn modules_of_the_top_level_form_no_cycle() {
     let mut wrong = Vec::new();
-    // Where the page lists ranks. In a small package a type and the files that carry it out may know each other.
+    // Where the page lists ranks. In a small package a type and the files that carry it out may know each
+    // other.
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     for (folder, package) in
         packages().iter().filter(|(folder, _)| !ranks(&page, folder).iter().all(Vec::is_empty))

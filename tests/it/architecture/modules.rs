@@ -23,7 +23,7 @@ pub(super) struct Module {
     pub(super) items: BTreeSet<String>,
     /// Name in this module → the path that a `use` gave for it.
     pub(super) imports: BTreeMap<String, Named>,
-    /// What `use path::*` names.
+    /// The paths of `use path::*`.
     pub(super) globs: Vec<Named>,
     /// All paths of two or more segments, with those of `use`.
     pub(super) paths: Vec<Named>,
@@ -222,7 +222,7 @@ fn is_field(token: &TokenTree) -> bool {
         && matches!(inner.as_slice(), [TokenTree::Literal(text)] if text.to_string().starts_with('"'))
 }
 
-/// What may stand before an index: a name, or what a call or another index gave.
+/// Returns true if an index may follow: behind a name, a call or another index.
 fn is_indexed(token: &TokenTree) -> bool {
     match token {
         TokenTree::Ident(word) => !["in", "return", "else", "match", "if"].contains(&&*word.to_string()),

@@ -170,7 +170,7 @@ const EDITS: [Edit; 39] = [
     ("samples/hello.yaml", "charts/hello/values.yaml", "greeter:\n", "greeters:\n"),
     ("samples/hello.yaml", "charts/hello/values.yaml", "  image: nginx:1.29-alpine", "  image: ''"),
     ("samples/hello-ingress.yaml", "charts/hello/values.yaml", "pathType: Prefix", "pathType: Suffix"),
-    // What templates share.
+    // Parts that templates share.
     (
         "samples/memcached.yaml",
         "charts/memcached/templates/_helpers.tpl",
@@ -246,7 +246,7 @@ fn every_broken_chart_is_red() {
             fs::write(&path, text).unwrap();
             let output = ci(&root, &[sample, "--timeout", "3s"]);
             fs::write(&path, good).unwrap();
-            // One that does not even load is told so, and that is no green either.
+            // A chart that does not even load is reported so, and that is no green either.
             if !matches!(output.status.code(), Some(1 | 3)) {
                 green.lock().unwrap().push(format!("{file}: {name}:\n{}", told(&output)));
             }

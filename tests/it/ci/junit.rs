@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-/// What xmllint has against a report; `None` where there is no xmllint and nobody has promised one.
+/// The errors that xmllint finds in a report; `None` where there is no xmllint and nobody has promised one.
 fn faults(report: &Path) -> Option<String> {
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/ci/junit.xsd");
     let judged =
@@ -58,7 +58,7 @@ fn reports_are_valid_whatever_has_happened() {
     fs::write(&path, good.replacen("status:", labels, 1)).unwrap();
     let failed = valid(&["tests/e2e/memcached"], 1, [2, 1, 0]);
     assert!(failed.contains("&lt;b&gt; &amp; "), "{failed}");
-    // What cannot begin is an error.
+    // A test that cannot begin is an error.
     fs::write(
         steps.join("03-run.yaml"),
         "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ncommands: [{script: 'a < b'}]\n",

@@ -71,7 +71,7 @@ impl Cluster {
         items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// What stands for nothing left behind.
+    /// Checks that nothing was left behind.
     async fn assert_clean(&self) {
         let namespaces = self.names("/api/v1/namespaces").await;
         assert!(namespaces.iter().all(|name| !name.starts_with("opdev-ci-")), "{namespaces:?}");
@@ -122,7 +122,7 @@ async fn a_cluster_that_is_not_clearly_local_is_written_to_only_at_the_users_wor
         said.contains("the kubeconfig has no context dev; it has prod") && !said.contains("--embedded"),
         "{said}"
     );
-    // What counts on a control plane of its own only is wrong usage.
+    // An option that counts on a control plane of its own only is wrong usage.
     for option in ["--rbac", "--controllers=none", "--strict-webhooks"] {
         assert_eq!(cluster.ci(&root, "prod", &[option]).0, Some(2), "{option}");
     }

@@ -15,7 +15,7 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 use std::path::Path;
 
-/// What every canary begins with; each place has its own end.
+/// The beginning of every canary; each place has its own end.
 const CANARY: &str = "kanari";
 
 fn edit(root: &Path, path: &str, change: impl FnOnce(String) -> String) {

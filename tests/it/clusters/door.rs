@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-/// What a fault does to one request.
+/// The effect of a fault on one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// This status code and reason, with a `Retry-After` in seconds.

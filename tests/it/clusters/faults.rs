@@ -284,7 +284,7 @@ async fn a_definition_that_a_busy_server_did_not_take_is_sent_again() {
     opdev.stop().await;
 }
 
-/// What is to be applied at the start, as a setting says.
+/// Sets a sample to be applied at the start.
 fn applies_on_start(root: &std::path::Path) {
     std::fs::write(root.join("config/opdev.yaml"), "applyOnStart: [samples/memcached.yaml]\n").unwrap();
 }

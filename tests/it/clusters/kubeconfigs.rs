@@ -17,7 +17,7 @@ async fn connect(kubeconfig: &Path) -> Result<Connection, String> {
     Connection::open(&choice, &unused).await.map_err(|error| format!("{error:#}"))
 }
 
-/// What must be in the words of a failure: the fault, the entry, the file, the way out.
+/// Checks the words of a failure: they need the fault, the entry, the file and the way out.
 async fn explained(kubeconfig: &Path, said: &[&str]) {
     let words = connect(kubeconfig).await.err().expect("it cannot connect");
     for text in said.iter().chain(&[kubeconfig.to_str().unwrap(), "--embedded"]) {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Whose log: pod, container, and whether it is that of the run before.
+/// The container of a log: pod, name, and true if it is that of the run before.
 type Whose = (String, String, bool);
 
 /// One log file.
@@ -33,7 +33,7 @@ impl Default for File {
 #[derive(Clone, Default)]
 pub(crate) struct Kubelet {
     files: Arc<Mutex<HashMap<Whose, File>>>,
-    /// What was asked, each query as it came.
+    /// The requests, each query as it came.
     asked: Arc<watch::Sender<Vec<String>>>,
 }
 

@@ -101,7 +101,7 @@ async fn a_log_goes_on_after_a_rotation_and_ends_with_a_restart() {
     wanted.extend(["the same"; 2]);
     told(&opdev, mark, &source, &wanted).await;
     kubelet.rotate(&name, &container);
-    // What is written before the old file is let go may still come by it.
+    // A line that is written before the old file is released may still come through it.
     kubelet.until_asked(&name, 2).await;
     kubelet.write(&name, &container, "after the rotation");
     wanted.push("after the rotation");

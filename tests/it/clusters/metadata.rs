@@ -157,7 +157,7 @@ async fn what_was_deleted_while_its_metadata_alone_was_known_comes_back_whole() 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
     let (_door, mut opdev, _folder) = world().await;
-    // What is there when a kind is listed first was not made by a reconcile.
+    // An object that is there when its kind is listed first was not made by a reconcile.
     unrelated(&opdev, 0, "ServiceAccount", "default").await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;

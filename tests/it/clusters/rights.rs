@@ -111,7 +111,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
         .await;
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
-    // What was said once was not said again, and the served types are those of the files.
+    // A message that was shown once was not shown again, and the served types are those of the files.
     let told = notices(&opdev, "missing rights");
     assert_eq!(told.len(), 1, "{told:#?}");
     assert!(

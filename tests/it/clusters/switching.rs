@@ -29,7 +29,7 @@ fn to(name: &str) -> Destination {
     Destination::Context { name: name.to_owned() }
 }
 
-/// What is begun anew since a mark, once its sources serve.
+/// The start after a mark, once its sources serve.
 async fn started(opdev: &Opdev, mark: usize) -> (usize, Started) {
     let begun = |events: &[Event]| {
         let at = events[mark..].iter().rposition(|event| matches!(event, Event::Started(_)))? + mark;
@@ -108,7 +108,7 @@ async fn who_does_not_answer_is_explained_and_nothing_is_left_for_it() {
         matches!(&outcome, RequestOutcome::Failed { message, .. } if message.contains("did you mean opdev")),
         "{outcome:?}"
     );
-    // One that takes its time can be given up.
+    // A cluster that takes its time can be given up.
     two.restart().await;
     let (_go, held) = watch::channel(false);
     two.fault(move |_, _| Some(Answer::Hold(held.clone())));

@@ -85,7 +85,7 @@ async fn objects_live_at_both_versions() {
     );
     assert_eq!(stored["metadata"]["uid"], made["metadata"]["uid"]);
 
-    // What is stored at the version that is asked for needs nobody.
+    // An object that is stored at the version that is asked for needs no conversion.
     server.asked();
     let bare = json!({"apiVersion": "wh.io/v1", "kind": "Widget", "metadata": {"name": "b"}, "spec": {"host": "y", "port": "2"}});
     ask(&plane, "POST", V1, bare).await;

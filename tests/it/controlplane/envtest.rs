@@ -99,7 +99,7 @@ impl Started {
     }
 }
 
-/// What envtest hands to kube-apiserver, and a flag that no version knows.
+/// The flags that envtest gives kube-apiserver, and one that no version knows.
 fn flags(folder: &Path) -> Vec<String> {
     let at = folder.display();
     [

@@ -85,7 +85,7 @@ async fn objects_definitions_revisions_and_kubeconfigs_survive_a_restart() {
     let again = maps.list(&ListParams::default()).await.unwrap();
     assert_eq!((again.items, again.metadata), (list.items.clone(), list.metadata.clone()));
     assert_eq!(widgets(plane.client()).get("w").await.unwrap(), widget);
-    // What happened before is not known any more, as after a compaction; from now on nothing is missed.
+    // Earlier changes are not known any more, as after a compaction; from now on nothing is missed.
     let old = kept.metadata.resource_version.clone().unwrap();
     let mut events = maps.watch(&WatchParams::default(), &old).await.unwrap().boxed();
     match events.try_next().await.unwrap().unwrap() {
@@ -116,7 +116,7 @@ async fn a_damaged_store_gives_back_what_verifies_and_says_what_is_lost() {
         assert!(!places.is_empty(), "the object is in it");
         places.iter().for_each(|at| bytes[*at] = b'N');
     };
-    // What is done to the file, whether everything comes back, and what is said to be lost.
+    // The damage to the file, a flag if everything comes back, and the loss that is reported.
     let cases: [(&str, Damage, bool, &str); 4] = [
         ("rubbish", |bytes| bytes.fill(b'x'), false, "started empty"),
         ("empty", Vec::clear, false, "started empty"),

@@ -67,8 +67,8 @@ fn deployment(name: &str, replicas: u32) -> Value {
             "spec": {"containers": [{"name": "main", "image": "nginx"}]}}}})
 }
 
-/// What is said after the binding's name in the refusal of a ConfigMap that is not kept; `""` where it is
-/// none.
+/// The text after the binding's name in the refusal of a ConfigMap that is not kept; `""` where it is
+/// accepted.
 async fn said(plane: &ControlPlane, object: Value) -> String {
     let (code, _, body) = ask(plane, "POST", &format!("{MAPS}?dryRun=All"), object).await;
     if code == 201 {
@@ -487,7 +487,7 @@ async fn lists_are_merged_by_their_keys_and_atomic_ones_are_left_alone() {
     let (_, _, body) = ask(&plane, "POST", &path, deployment("d", 1)).await;
     let containers = &body["spec"]["template"]["spec"]["containers"];
     assert_eq!(containers.as_array().unwrap().len(), 2, "{body:#}");
-    // What is missing is filled in as for any container.
+    // A missing field is filled in as for any container.
     assert!(containers.as_array().unwrap().iter().all(|one| one["imagePullPolicy"] == "Always"), "{body:#}");
     enforce(&plane, "Mutating", spec("name: 'main', args: ['a']"), json!({})).await;
     let (_, _, body) = ask(&plane, "POST", &path, deployment("d", 1)).await;

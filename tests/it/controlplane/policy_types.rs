@@ -14,7 +14,7 @@ fn rule(group: &str, version: &str, resources: &[&str]) -> Value {
     json!({"apiGroups": [group], "apiVersions": [version], "operations": ["*"], "resources": resources})
 }
 
-/// What is found in a policy: places and warnings.
+/// The findings about a policy: places and warnings.
 async fn found(plane: &ControlPlane, name: &str, rules: Value, spec: Value) -> Vec<(String, String)> {
     let mut policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name}, "spec": {"matchConstraints": {"resourceRules": rules}}});
@@ -86,7 +86,7 @@ async fn expressions_are_checked_against_the_built_in_kinds_that_they_match() {
     assert_eq!(place, "spec.validations[0].expression");
     assert!(warning.contains("'_==_' applied to '(int, string)'"), "{warning}");
     assert!(warning.contains("undefined field 'nothing'"), "{warning}");
-    // What is a number or a text is left to the request; times are times, and quantities cannot be named.
+    // A number-or-text field is left to the request; times are times, and quantities cannot be named.
     let values = json!({"validations": [
         {"expression": "object.spec.strategy.rollingUpdate.maxSurge == 1 && \
             object.metadata.creationTimestamp < timestamp('2026-01-01T00:00:00Z')"},

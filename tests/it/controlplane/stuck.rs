@@ -211,7 +211,7 @@ fn a_process_whose_workers_get_stuck() {
         let asked = opdev::signals::stop_signal().unwrap();
         let plane = ControlPlane::start_with(config).await.unwrap();
         plane.listen(Listen::default()).await.unwrap();
-        // One for each worker: the first holds its worker until the second has one, too.
+        // A request for each worker: the first holds its worker until the second has one, too.
         let both = Arc::new(std::sync::Barrier::new(2));
         for name in 0..2 {
             let (service, both) = (plane.service(), both.clone());

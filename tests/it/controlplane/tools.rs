@@ -17,7 +17,7 @@ pub(crate) struct Cluster {
     folder: TempDir,
 }
 
-/// What a tool said.
+/// The output of a tool.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,

@@ -96,7 +96,7 @@ async fn stopping_ends_open_watches_and_is_prompt() {
 async fn silent_connections_keep_nobody_out() {
     let plane = ControlPlane::start().await.unwrap();
     let listening = plane.listen(Listen::default()).await.unwrap();
-    // One that is known stays, however long it is silent.
+    // A client that is known stays, however long it is silent.
     let api: Api<ConfigMap> = Api::default_namespaced(client(&listening.kubeconfig, |_| ()).await);
     let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     let mut watch = api.watch(&WatchParams::default(), &version).await.unwrap().boxed();

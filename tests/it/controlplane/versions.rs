@@ -95,7 +95,8 @@ async fn managers_at_several_versions_are_as_on_the_real_server() {
     plane.stop().await;
 }
 
-/// What a definition says now holds for what was stored before: in get, list, watch, Tables and selections.
+/// The definition of today holds for objects that were stored before: in get, list, watch, Tables and
+/// selections.
 #[tokio::test]
 async fn what_is_read_fits_the_schema_of_today() {
     let plane = super::webhooks::bare_plane().await;

@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-/// What is answered to a review.
+/// The answer to a review.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> (u16, Value) + Send + Sync>;
 
 /// A running server; ends with the runtime of its test.
@@ -145,7 +145,7 @@ impl Webhook {
         self.on(path, move |review| (200, response(review, json!({"allowed": false, "status": status}))));
     }
 
-    /// What was asked since the last time: paths and requests.
+    /// The requests since the last call, with their paths.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.state.asked.lock().unwrap())
     }

@@ -104,7 +104,7 @@ async fn every_write_is_shown_to_both_sorts_of_webhooks() {
 
     let (code, _, made) = ask(&plane, "POST", &format!("{MAPS}?fieldManager=me"), map("a")).await;
     assert_eq!((code, &made["metadata"]["annotations"]["seen"]), (201, &json!("yes")));
-    // What a webhook has set belongs to nobody.
+    // A field that a webhook has set belongs to nobody.
     let fields = json!([{"f:data": {".": {}, "f:a": {}}}]);
     let managed = made["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!(managed.iter().map(|entry| entry["fieldsV1"].clone()).collect::<Value>(), fields);

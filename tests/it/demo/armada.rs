@@ -155,7 +155,7 @@ async fn a_backup_brings_everything_back() {
     world.until(MANIFEST, "simple-armada", "it is deployed", deployed).await;
     let child = world.get(DEPLOYMENT, "blog-1-testchart").await.unwrap();
     assert_eq!(child["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"], "blog 1");
-    // What was restored stays when the restore goes.
+    // Objects that were restored stay when the restore goes.
     world.delete(RESTORE, "simple-armada-restore").await;
     world.until_gone(RESTORE, "simple-armada-restore").await;
     assert!(deployed(&world.get(MANIFEST, "simple-armada").await.unwrap()));

@@ -34,7 +34,7 @@ impl Screen {
         Screen { _folder: folder, pty, outside, runtime }
     }
 
-    /// What somebody does from outside.
+    /// Does something from outside.
     fn meanwhile<'a, F: Future>(&'a self, does: impl FnOnce(&'a Outside) -> F) -> F::Output {
         self.runtime.block_on(does(&self.outside))
     }

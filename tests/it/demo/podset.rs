@@ -80,7 +80,7 @@ async fn pods_fail_when_they_are_told_to() {
     world.fail(one, None).await;
     world.until("v1/Pod", one, "it recovers", ready).await;
 
-    // What is evicted is replaced.
+    // An evicted pod is replaced.
     world.fail(other, Some(PodFailure::Evict)).await;
     world.until("v1/Pod", other, "it is evicted", |pod| pod["status"]["reason"] == "Evicted").await;
     let again = settled(&world, 3).await;

@@ -14,7 +14,7 @@ pub(super) struct World {
     outside: Outside,
 }
 
-/// What a client beside opdev can do, the world can do.
+/// The world can do everything that a client beside opdev can do.
 impl std::ops::Deref for World {
     type Target = Outside;
 

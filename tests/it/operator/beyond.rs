@@ -1,5 +1,5 @@
-//! Programs beyond their own children: releases that they ask for, objects that they read, and trial runs of programs
-//! that do not serve yet.
+//! Programs beyond their own children: releases that they ask for, objects that they read, and trial runs of
+//! programs that do not serve yet.
 
 use super::typed::{config, field, maps, own_name, status, writes};
 use super::world::{World, causes, chart, sources, typed};
@@ -31,7 +31,8 @@ spec:
   ports: [{port: 80}]
 ";
 
-/// A release for each entry of `spec.releases` (name → greeting), one after the other; the status tells what is seen.
+/// A release for each entry of `spec.releases` (name → greeting), one after the other; the status tells what
+/// is seen.
 fn releasing(text: &str) -> opdev_sources::Watch {
     let mut watch = typed("Web", &["v1/ConfigMap"], |observed, _| {
         let mut desired = Desired::default();

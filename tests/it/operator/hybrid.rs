@@ -1,5 +1,5 @@
-//! The options of charts, each by its name: what an operator of the helm-operator-plugins library is given as Go code, said
-//! in `opdev.yaml` or by a script beside the chart.
+//! The options of charts, each by its name: what an operator of the helm-operator-plugins library is given as
+//! Go code, said in `opdev.yaml` or by a script beside the chart.
 
 use super::world::{World, chart, fed_by, serve_kind, settings, sources, watch_of};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};

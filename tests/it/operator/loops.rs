@@ -1,5 +1,5 @@
-//! Loops are named and stopped: two writers of one field, a reconciler that keeps itself busy, a chart that is never
-//! done; and the check that a reconcile has nothing left to do.
+//! Loops are named and stopped: two writers of one field, a reconciler that keeps itself busy, a chart that
+//! is never done; and the check that a reconcile has nothing left to do.
 
 use super::world::{World, chart, typed, web};
 use opdev_event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};

@@ -37,7 +37,7 @@ async fn watch_dependent_resources_off_leaves_what_is_deleted_to_the_next_reconc
     create_shop(&world).await;
     world.outcome("b", Outcome::Installed).await;
     let maps = world.api("", "ConfigMap");
-    // What is deleted later is there again first.
+    // An object that is deleted later is there again first.
     for name in ["a-config", "b-config"] {
         maps.delete(name, &DeleteParams::default()).await.unwrap();
     }
@@ -112,7 +112,7 @@ async fn rollback_force_replaces_what_a_patch_cannot_put_back() {
     create_shop(&world).await;
     world.outcome("b", Outcome::Installed).await;
 
-    // What a reconcile wrote is looked at, for the next attempt comes soon.
+    // The writes of the reconcile, read at once, for the next attempt comes soon.
     let wrote = |reconcile: &Reconcile| -> Vec<String> {
         let strategy = |change: &ObjectChange| {
             let kind =

@@ -1,4 +1,5 @@
-//! Objects of a watched kind that belong to nobody here: the operator keeps their metadata, until a program reads them.
+//! Objects of a watched kind that belong to nobody here: the operator keeps their metadata, until a program
+//! reads them.
 
 use super::typed::{field, status, writes};
 use super::world::{World, causes, typed};
@@ -47,14 +48,14 @@ async fn a_program_that_begins_to_read_what_belongs_to_nobody_sees_all_of_it_and
     status(&world, "site", |status| status["sum"] == 7).await;
     world.patch(&maps, "two", json!({"data": {"n": "20"}})).await;
     status(&world, "site", |status| status["sum"] == 25).await;
-    // What is taken out of the selection was in it before, of which only the metadata may be known.
+    // An object that is taken out of the selection was in it before, and only its metadata may be known.
     world.patch(&maps, "four", json!({"metadata": {"labels": {"role": "other"}}})).await;
     status(&world, "site", |status| status["sum"] == 21).await;
     world.create(&maps, number("eight", 8)).await;
     status(&world, "site", |status| status["sum"] == 29).await;
     world.delete(&maps, "one").await;
     status(&world, "site", |status| status["sum"] == 28).await;
-    // What was a stranger's becomes a child, and says so.
+    // A stranger's object becomes a child, and the cause says so.
     let owner = world.get(&webs, "site").await.unwrap();
     let reference = json!([{"apiVersion": owner["apiVersion"], "kind": "Web", "name": "site",
         "uid": owner["metadata"]["uid"], "controller": true}]);

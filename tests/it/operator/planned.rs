@@ -127,8 +127,9 @@ async fn plan_that_writes_nothing(world: &World, watch: &Arc<Watch>) -> Shadowed
     tokio::time::timeout(LONG, look).await.expect("something is written each time a plan is made")
 }
 
-/// What is done to one object, in a form that compares. Left aside is what nobody can foresee: values that
-/// are drawn, and replicas that an autoscaler of the same reconcile may have set before the rest is written.
+/// The changes of one object, in a form that compares. Two things that nobody can foresee are left out:
+/// values that are drawn, and replicas that an autoscaler of the same reconcile may have set before the rest
+/// is written.
 fn said(changes: &[ObjectChange], left_out: &ShadowObject) -> Vec<String> {
     let hook =
         |change: &&ObjectChange| !left_out.hooks.iter().any(|hook| hook.object.key() == change.object.key());

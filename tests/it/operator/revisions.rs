@@ -43,7 +43,7 @@ fn serve(world: &World, number: u64, chart: Arc<Chart>) {
     world.sources.send(sources(number, vec![watch])).unwrap();
 }
 
-/// What a reconcile did to its only release: the step, the revision and why.
+/// The step of a reconcile's only release, with its revision and reason.
 fn told(reconcile: &Reconcile) -> (ReleaseStep, i64, &str) {
     let [release] = reconcile.releases.as_slice() else { panic!("{:?}", reconcile.releases) };
     assert_eq!(release.name, "site");

@@ -136,7 +136,7 @@ async fn a_group_enables_charts_in_sequence_and_owns_them() {
     tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
     let a = world.get(&world.webs(), "a").await.unwrap();
     assert_eq!(a["metadata"]["ownerReferences"][0]["name"], "group");
-    // What somebody else sets is put back by the group, which reads it.
+    // A value that somebody else sets is put back by the group, which reads it.
     world.patch(&world.webs(), "b", json!({"spec": {"target": "uninstalled"}})).await;
     let theirs = |cause: &String| cause.starts_with("Modified Web .spec.target by somebody");
     world

@@ -1,5 +1,5 @@
-//! Programs: what the operator makes of their answers. The programs are written in Rust here; what the engines do with
-//! scripts and templates is tested where they are.
+//! Programs: what the operator makes of their answers. The programs are written in Rust here; what the
+//! engines do with scripts and templates is tested where they are.
 
 use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};

@@ -285,7 +285,7 @@ async fn many_objects_run_at_once_up_to_the_limit() {
     world.stop().await;
 }
 
-/// What the real Helm says about a release.
+/// The real Helm reads the release.
 #[tokio::test(flavor = "multi_thread")]
 #[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
 async fn the_real_helm_reads_the_release() {

@@ -383,8 +383,9 @@ impl World {
         self.requests.send(ManagerRequest::ReconcileNow { object }).await.unwrap();
     }
 
-    /// Ends when everything that has been written so far has been seen by the manager: another object's child of
-    /// the same kind is changed after it, and its repair comes last. Returns the reconciles of `name` seen meanwhile.
+    /// Ends when everything that has been written so far has been seen by the manager: another object's child
+    /// of the same kind is changed after it, and its repair comes last. Returns the reconciles of `name` seen
+    /// meanwhile.
     pub(crate) async fn reconciles_until_quiet(
         &mut self,
         name: &str,

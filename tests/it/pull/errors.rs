@@ -52,7 +52,7 @@ fn shelf() -> Shelf {
     shelf
 }
 
-/// What is wrong, and the words after `opdev init --project p`; URL is the server's address, HOST its host.
+/// The fault, and the words after `opdev init --project p`; URL is the server's address, HOST its host.
 const CHARTS: &[(&str, &str)] = &[
     ("a server that nobody hears", "--helm-chart web --helm-chart-repo http://127.0.0.1:1"),
     ("a repository without an index", "--helm-chart web --helm-chart-repo URL/nothing"),
@@ -96,7 +96,7 @@ const CHARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is wrong, the dependencies of the chart `app`, and the command.
+/// The fault, the dependencies of the chart `app`, and the command.
 const DEPENDENCIES: &[(&str, &str, &str)] = &[
     ("no repository, and nothing in charts/", "- {name: web, version: 1.0.0}", "update app"),
     ("an unknown alias", "- {name: web, version: 1.0.0, repository: \"@none\"}", "update app"),
@@ -133,8 +133,8 @@ const DEPENDENCIES: &[(&str, &str, &str)] = &[
     ("a list of no chart", "- {name: web, version: ^1, repository: URL/charts}", "list helm"),
 ];
 
-/// What is wrong with a file of Helm's or Docker's, its path, its text, and the words after `opdev init
-/// --project p`.
+/// The fault in a file of Helm's or Docker's, its path, its text, and the words after
+/// `opdev init --project p`.
 const FILES: &[(&str, &str, &str, &str)] = &[
     (
         "a list of repositories that is no YAML",
@@ -196,7 +196,7 @@ fn told(desk: &Desk, shelf: &Shelf, about: &str, words: &[&str]) -> String {
         words.iter().map(|word| word.replace("URL", &shelf.url).replace("HOST", &host)).collect();
     let output = desk.opdev(&own.iter().map(String::as_str).collect::<Vec<_>>());
     let here = desk.path().canonicalize().unwrap().display().to_string();
-    // What differs from machine to machine.
+    // The parts that differ from machine to machine.
     let digest = sha256(&archive("web", "1.0.0"));
     let text = said(&output).replace(&digest, "DIGEST").replace("os error 61", "os error 111");
     let text = text.replace(&shelf.url, "URL").replace(&host, "HOST").replace(&here, "FOLDER");

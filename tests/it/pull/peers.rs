@@ -203,7 +203,7 @@ fn desk(dependencies: &str, url: &str, host: &str) -> Desk {
     desk
 }
 
-/// What a run leaves behind; `None` where it failed. The lock's time is its own.
+/// The files that a run leaves; `None` where it failed. The lock's time is its own.
 fn left(
     desk: &Desk,
     program: &Path,
@@ -217,7 +217,7 @@ fn left(
     let lock = fs::read_to_string(desk.path().join("app/Chart.lock")).unwrap_or_default();
     let lock: String =
         lock.lines().filter(|line| !line.starts_with("generated:")).collect::<Vec<_>>().join("\n");
-    // What is packed here has the time in it.
+    // An archive that is packed here has the time in it.
     let bytes = |bytes: &[u8]| if is_packed { String::new() } else { sha256(bytes) };
     let charts = desk.charts().iter().map(|(name, content)| (name.clone(), bytes(content))).collect();
     Some((charts, lock))

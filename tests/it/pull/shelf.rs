@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What the server answers for a path.
+/// The server's answer for a path.
 #[derive(Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -78,7 +78,7 @@ impl Shelf {
         self.replies.lock().unwrap().insert(path.to_owned(), reply);
     }
 
-    /// What was asked for since the last call.
+    /// The requests since the last call.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }

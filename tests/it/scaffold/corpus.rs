@@ -56,7 +56,7 @@ async fn each_chart_of_a_corpus_begins_a_project_whose_sample_settles() {
     assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), charts.len());
 }
 
-/// What the first reconcile of the sample does, and the one after it.
+/// The outcomes of the sample's first reconcile and of the one after it.
 async fn passes(chart: &Path) -> (Outcome, Outcome) {
     let reference = chart.display().to_string();
     let name = chart.file_name().unwrap();

@@ -6,7 +6,7 @@ use super::{opdev, scratch, tree};
 use std::fs;
 use std::path::Path;
 
-/// What is wrong, what was done before, the files that are there, and the command.
+/// The fault, the steps before, the files that are there, and the command.
 struct Case {
     about: &'static str,
     before: &'static [&'static [&'static str]],

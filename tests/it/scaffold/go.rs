@@ -189,7 +189,7 @@ fn go_and_its_neighbours_are_told_apart() {
     assert!(error.contains("--reconciler none adds the types of this version alone"), "{error}");
     let said = done(folder.path(), &other("v2", &["--reconciler", "none"]));
     assert!(!said.contains("nothing reconciles"), "{said}");
-    // What the program does not reconcile is told.
+    // A version that the program does not reconcile is reported.
     let said = done(
         folder.path(),
         &["create", "api", "--group", "a", "--version", "v1", "--kind", "C", "--reconciler", "ts"],

@@ -79,7 +79,8 @@ fn the_dockerfile_copies_what_the_operator_reads() {
         // And the copy is a project that is ready, or opdev would make no image of it.
         assert!(packed(image.path()).len() > 3, "{name}");
         if !charts_alone {
-            // What runs in the image reconciles the project's samples, and is content with what it has made.
+            // The operator in the image reconciles the project's samples, and a second reconcile changes
+            // nothing.
             let samples = folder.path().join("config/samples");
             let status =
                 Command::new("cp").arg("-r").args([&samples, &image.path().join("config/samples")]).status();

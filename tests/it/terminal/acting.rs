@@ -48,7 +48,7 @@ fn marked_ones_are_scaled_and_deleted_together() {
     pty.wait_for("Scale 2 objects");
     pty.keys("2\r");
     pty.wait_until("two pods each", |screen| lines(screen, " 2/2") >= 4);
-    // What was done once is not done again by accident: the marks are gone.
+    // A finished action is not done again by accident: the marks are gone.
     pty.wait_without("marked");
     pty.keys("*D");
     pty.wait_for("Delete 2 objects?");

@@ -289,7 +289,7 @@ fn any_kind_has_a_table() {
     pty.keys("\r");
     pty.wait_for("generateName:");
     pty.keys("\u{1b}");
-    // What is deleted here is made anew, and the table follows.
+    // A pod that is deleted here is made anew, and the table follows.
     let name = |screen: &vt100::Screen| {
         let text = screen.contents();
         let line = text

@@ -37,7 +37,7 @@ async fn several_pods_by_time_one_alone_and_the_run_before() {
     pty.wait_until("one log", |screen| lines(screen, "hello from ") == 1);
     pty.keys("xxx");
     pty.wait_for("3 containers");
-    // What a container said before it was restarted.
+    // The log of a container before its restart.
     pty.keys("t");
     pty.wait_for("No container of Memcached memcached-sample was restarted");
     kubelet.write(&names[0], &container, "out of memory");

@@ -79,7 +79,7 @@ fn ended(mut child: Box<dyn Child + Send + Sync>) -> ExitStatus {
     }
 }
 
-/// What opdev has written into its log.
+/// The log file of opdev.
 fn log(project: &Path) -> String {
     let names = fs::read_dir(project.join(".opdev")).unwrap().flatten().map(|entry| entry.path());
     let logs = names.filter(|path| path.extension().is_some_and(|end| end == "log"));
@@ -124,8 +124,8 @@ fn a_terminal_that_is_lost_without_a_signal_ends_opdev() {
 #[test]
 fn what_was_typed_into_the_editor_of_a_lost_terminal_is_kept() {
     let (_folder, project) = demo_project();
-    // One text is saved; the rest is what an editor writes down for itself as it ends, by a signal and not because nothing can
-    // be read any more.
+    // One text is saved; the rest is what an editor writes down for itself as it ends, by a signal and not
+    // because nothing can be read any more.
     let script = "trap 'printf typed > \"$(dirname \"$1\")/.$(basename \"$1\").swp\"; exit 1' HUP TERM\n\
                   sed -i 's/replicaCount: .*/replicaCount: 7/' \"$1\"\n\
                   echo the editor is open\nwhile :; do sleep 0.1; done\n";

@@ -39,7 +39,7 @@ fn a_missing_rule_is_shown_added_after_its_diff_and_cures() {
         assert!(round < 5, "no end of missing rules:\n{}", pty.screen());
         let known = std::fs::read_to_string(&file).unwrap();
         pty.keys("A");
-        // What is on the screen may be of a reconcile before the last rule.
+        // The screen may still show a reconcile before the last rule.
         pty.wait_until("what changes, or a cure", |screen| {
             let text = screen.contents();
             text.contains("+++ b/config/rbac/role.yaml") && text.contains("[w] Write") || cured(screen)

@@ -39,7 +39,7 @@ fn choose(pty: &mut Pty, name: &str) {
 async fn a_context_is_chosen_and_the_screen_is_its_own() {
     let (_folder, project) = demo_project();
     let (plane, _listening, kubeconfig) = cluster(&project).await;
-    // One that refuses, and one that takes every connection and never says a word.
+    // A server that refuses, and one that takes every connection and never says a word.
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     add_context(&kubeconfig, "dead", dead);

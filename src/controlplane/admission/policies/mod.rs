@@ -1,5 +1,5 @@
-//! Admission policies as they and their bindings are configured, read once for each change of one.
-//! Pure data; `validate` and `mutate` say what they make of a request, `params` what they are given beside it.
+//! Admission policies as they and their bindings are configured, read once for each change of one. Pure data;
+//! `validate` and `mutate` say what they make of a request, `params` what they are given beside it.
 
 mod mutate;
 mod params;
@@ -35,7 +35,7 @@ pub(super) struct Policies {
 struct Policy<S> {
     name: String,
     meant: Constraints,
-    /// What cannot be found out agrees.
+    /// True for `failurePolicy: Ignore`: a policy that cannot be evaluated agrees.
     ignore: bool,
     params: Option<Gvk>,
     conditions: Conditions,
@@ -44,7 +44,7 @@ struct Policy<S> {
     bindings: Vec<Binding>,
 }
 
-/// What a policy that only looks has to say.
+/// The part of a validating policy that a mutating one does not have.
 #[derive(Debug)]
 struct Validating {
     validations: Vec<Validation>,
@@ -52,7 +52,7 @@ struct Validating {
     annotations: Vec<Expression>,
 }
 
-/// What a policy that changes objects has to say.
+/// The part of a mutating policy that a validating one does not have.
 #[derive(Debug)]
 struct Mutating {
     mutations: Vec<Mutation>,
@@ -79,7 +79,7 @@ struct Validation {
     reason: String,
 }
 
-/// What puts a policy into force.
+/// A binding that puts a policy into force.
 #[derive(Debug)]
 struct Binding {
     name: String,

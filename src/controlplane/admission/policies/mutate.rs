@@ -22,9 +22,9 @@ type Invocation = (String, String, String);
 pub(in super::super) struct Reinvocations {
     /// It is the second round.
     again: bool,
-    /// Those that were asked and want to be asked again.
+    /// Policies that were asked and want to be asked again.
     eager: BTreeSet<Invocation>,
-    /// Those that have to be, since the object was changed after them.
+    /// Policies that have to be asked again, since the object was changed after them.
     due: BTreeSet<Invocation>,
     /// The object as the policies left it.
     last: Option<Value>,
@@ -45,7 +45,7 @@ struct DueMutation<'a> {
     params: Option<Value>,
 }
 
-/// What was wrong: where, and whether it is about the object.
+/// Failures: the text of each, and true if the object is at fault.
 struct Failures(Vec<(String, bool)>);
 
 impl Failures {
@@ -104,7 +104,7 @@ impl Policies {
         }
     }
 
-    /// Those that the request concerns, each with its binding and its parameters.
+    /// The policies that the request concerns, each with its binding and its parameters.
     fn wanted(
         &self,
         cluster: &dyn Cluster,
@@ -308,7 +308,7 @@ fn changed(
         let why = format!("Object 'Kind' is missing in '{after}'");
         return Err(Unchanged::Refused(Status::internal(&why)));
     }
-    // What a custom resource does not have is dropped; of a built-in kind it is refused.
+    // Fields that a custom resource does not have are dropped; for a built-in kind they are refused.
     let strict = matches!(mutation, Mutation::Patch(_)) && at.custom.is_none();
     cluster.completed(at, after, strict).map_err(Unchanged::Refused)
 }

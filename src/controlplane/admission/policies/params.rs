@@ -60,7 +60,7 @@ impl<S> Policy<S> {
         (!known).then(|| format!("failed to find resource referenced by paramKind: '{}'", shown(kind)))
     }
 
-    /// What the policy is evaluated with, once for each: `None` where it is evaluated without any.
+    /// The parameters of a policy. It is evaluated once with each; `None` is an evaluation without any.
     ///
     /// # Errors
     /// They cannot be found, or there have to be some and are not.

@@ -51,7 +51,7 @@ impl Policies {
     }
 }
 
-/// What a client is told.
+/// The refusal that a client reads.
 fn refusal(
     asked: &Attributes<'_>,
     object: Option<&Value>,
@@ -185,7 +185,7 @@ impl Policy<Validating> {
         }
     }
 
-    /// What is wrong, for the binding to act on, and what is refused whatever the binding says.
+    /// Returns the violations that the binding acts on, and those that are refused whatever the binding says.
     fn decide(&self, given: &Given, roles: &Roles<'_>) -> (Vec<Denial>, Vec<Denial>) {
         let libraries = Libraries::default();
         let failed = |message: String| if self.ignore { Vec::new() } else { vec![Denial::failed(message)] };
@@ -238,7 +238,7 @@ impl Policy<Validating> {
 }
 
 impl Validation {
-    /// What is said where no expression says it.
+    /// The message where no expression gives one.
     fn said(&self) -> String {
         match self.message.trim() {
             "" => format!("failed expression: {}", self.text.trim()),
@@ -247,7 +247,7 @@ impl Validation {
     }
 }
 
-/// What a `messageExpression` says, where that can be said.
+/// The text of a `messageExpression`, if it can be evaluated.
 fn words(validation: &Validation, messages: &mut Evaluation<'_>) -> Result<Option<String>, Spent> {
     let Some(words) = &validation.words else { return Ok(None) };
     let Ok(outcome) = messages.run(words)? else { return Ok(None) };
@@ -256,7 +256,7 @@ fn words(validation: &Validation, messages: &mut Evaluation<'_>) -> Result<Optio
     Ok(fits.then(|| text.to_owned()))
 }
 
-/// What a request gives a policy to look at, at the version it speaks of.
+/// The variables of a request that a policy reads, at the version of its rules.
 pub(super) fn given(
     cluster: &dyn Cluster,
     asked: &Attributes<'_>,

@@ -252,7 +252,7 @@ impl Sets {
         (next.to_string(), if collisions == before { None } else { collisions })
     }
 
-    /// What has to be written for all that was planned, with the events that tell of scaling.
+    /// The writes for everything that was planned, with the events that tell of scaling.
     pub(super) fn writes(&self, deployment: &Value) -> Vec<Write> {
         let mut writes = Vec::new();
         for set in &self.all {

@@ -74,7 +74,7 @@ fn a_cron_job_runs_at_each_time_and_keeps_the_latest() {
         "2026-01-01T01:10:00Z",
         "nothing starts while suspended"
     );
-    // What was missed meanwhile is made up for once.
+    // Runs that were missed meanwhile are made up for once.
     cluster.edit(CRON, "tick", |tick| put(tick, "/spec/suspend", false.into()));
     cluster.settle();
     let last = cluster.get(CRON, "tick").unwrap();

@@ -8,9 +8,9 @@ use super::super::simulation::Given;
 use super::*;
 use crate::contract::{Change, Controller};
 
-/// What is so only there, and what a kubelet has instead, as JSON.
+/// Values that KWOK's stages set and a kubelet does not: stage, place, the kubelet's value as JSON.
 const OTHERWISE: [(&str, &str, &str); 3] = [
-    // What has ended is not ready; the other pair of KWOK's says so too.
+    // A container that has ended is not ready; the other pair of KWOK's stages says so too.
     ("pod/general/pod-complete", "/containerStatuses/0/ready", "false"),
     // Containers keep the reason for which they waited first until they run.
     (

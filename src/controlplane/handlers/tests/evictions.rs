@@ -1,4 +1,4 @@
-//! Evictions and the budgets that they are held against.
+//! Evictions and the budgets that decide about them.
 
 use super::*;
 

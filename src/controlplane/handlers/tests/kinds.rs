@@ -33,7 +33,7 @@ fn missing(wanted: &Value, found: &Value, path: &str) -> Option<String> {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => wanted.iter().find_map(|(key, value)| {
             let path = format!("{path}.{key}");
-            // What is zero and no pointer is left out.
+            // A zero value that is no pointer is left out.
             let zero = [json!(false), json!(""), json!({})].contains(value);
             match found.get(key) {
                 Some(found) => missing(value, found, &path),
@@ -94,7 +94,7 @@ async fn every_kind_that_is_kept_goes_round_in_every_encoding() {
     assert_eq!(kinds, kept);
 }
 
-/// What clients read as an integer is written as one, whatever the body said; what is none stays.
+/// Numbers that clients read as integers are written as integers, whatever the body said. Others stay.
 #[tokio::test]
 async fn whole_numbers_have_no_fraction() {
     let api = api();
@@ -130,7 +130,7 @@ async fn whole_numbers_have_no_fraction() {
     }
 }
 
-/// What a real server answers otherwise, by the beginnings of paths: what it does beside keeping the object.
+/// Paths where a real server answers otherwise, because it does more than keep the object.
 const OTHERWISE: [(&str, &str); 13] = [
     // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which
     // credential.
@@ -172,8 +172,8 @@ fn differences(ours: &Value, real: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`),
-/// without uids, versions and times.
+/// The golden file holds the answers of a kube-apiserver 1.36.0 to the creation of each kind, as a dry run by
+/// the manager `tester`. They are without uids, versions and times.
 #[tokio::test]
 async fn every_kind_that_is_kept_is_created_as_by_a_real_server() {
     let (mut wrong, mut met) = (Vec::new(), BTreeSet::new());

@@ -113,7 +113,7 @@ async fn tables_and_metadata() {
     assert!(metadata["items"][0].get("data").is_none());
 }
 
-/// What is long is sent in parts, and is the same as one page at a time.
+/// Long lists are sent in parts, and are the same as one page at a time.
 #[tokio::test]
 async fn long_tables_and_metadata_lists_come_in_parts() {
     let api = api();

@@ -59,7 +59,7 @@ const ONLY_NEW: [(&str, &str, &str); 1] = [(
     "no update changes them, so a real server looks at them once",
 )];
 
-/// Each rule of creation holds for an update, too: a valid object of the kind is changed to each refused one.
+/// Each rule of creation applies to an update: a valid object is changed to each refused one.
 #[tokio::test]
 async fn what_a_new_object_may_not_say_a_changed_one_may_not_say_either() {
     let api = api();

@@ -9,7 +9,7 @@ use crate::protobuf::messages::Unserved;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// What stands in a full object for a message whose JSON is no object of its fields.
+/// The value, in a full object, of a message whose JSON is no object of its fields.
 fn special_value(definition: &str) -> Value {
     match definition.rsplit('.').next().unwrap() {
         "Quantity" => json!("1500m"),

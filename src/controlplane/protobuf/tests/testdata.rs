@@ -30,7 +30,7 @@ fn written(name: &str, object: &Value) -> Result<Vec<u8>, Error> {
     Ok(envelope("", "", &inside))
 }
 
-/// What does not go round of one kind: `name` without an ending, its three forms beside each other.
+/// The forms of one kind that do not survive the round trip: files `name` with three endings.
 fn problems(path: &std::path::Path, name: &str) -> Vec<String> {
     let file = |ending: &str| std::fs::read(path.with_file_name(format!("{name}.{ending}"))).unwrap();
     let given: Value = serde_json::from_slice(&file("json")).unwrap();

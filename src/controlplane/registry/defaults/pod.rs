@@ -42,7 +42,7 @@ pub(in crate::registry) fn template_of(spec: &mut Value) {
     }
 }
 
-/// What is set on a pod that is created, by admission and by its strategy: service account, priority,
+/// Sets the fields of a pod that admission and its strategy set on creation: service account, priority,
 /// tolerations, phase and quality of service.
 pub(crate) fn created(object: &mut Value) {
     let class = quality(&object["spec"]);

@@ -1,11 +1,11 @@
-//! What is refused of a CustomResourceDefinition, as causes of a `Status`. The rules are in `opdev_cel::definition`.
+//! Causes of a `Status` for a CustomResourceDefinition. The rules are in `opdev_cel::definition`.
 
 use crate::error::Cause;
 use opdev_cel::definition;
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 
-/// What is wrong with a definition, which may replace `current`.
+/// The errors of a definition, which may replace `current`.
 pub(crate) fn validate(object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut errors = definition::validate(object);
     // The cost of rules is reported only if nothing else is wrong, or only other rules are.

@@ -25,7 +25,7 @@ pub(super) fn table(definition: &Value) -> String {
     )
 }
 
-/// What the definition serves.
+/// The resources that the definition serves.
 pub(super) fn resources(definition: &Value) -> Vec<Resource> {
     let versions = definition["spec"]["versions"].as_array();
     let served = versions.into_iter().flatten().filter(|version| version["served"] == true);

@@ -7,7 +7,7 @@ use crate::resource::ResourceRules;
 use crate::table::{Printer, cluster};
 use serde_json::{Map, Value};
 
-/// What changes who is asked about a write counts from the moment it is written.
+/// Webhooks and policies: a change takes effect at the moment it is written.
 const CONFIGURATION: Strategy = Strategy {
     rules: ResourceRules {
         generation: true,

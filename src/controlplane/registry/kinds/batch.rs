@@ -96,7 +96,7 @@ fn set_selector(object: &mut Value) {
     }
     let (uid, name) = (object["metadata"]["uid"].clone(), object["metadata"]["name"].clone());
     let spec = sub(object, "spec");
-    // What the user has set stays, for validation to refuse.
+    // Values of the user stay, for validation to refuse.
     let labels = sub(sub(sub(spec, "template"), "metadata"), "labels");
     put(labels, "job-name", name.clone());
     put(labels, "batch.kubernetes.io/job-name", name);

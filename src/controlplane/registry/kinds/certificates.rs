@@ -20,7 +20,7 @@ pub(super) static ALL: &[Strategy] = &[
         selectable: Selectable::fields(&["spec.signerName"]),
         set_requester,
         prepare_update: |_, part, object, current| {
-            // What is asked to be signed, and by whom, stays.
+            // The request and its author stay.
             if matches!(part, Part::Main | Part::Scale) {
                 take(object, current, "spec");
             }

@@ -1,6 +1,6 @@
-//! Addresses and families that a service asks for, held to each other and to the cluster, which has IPv4
-//! only.
-//! In the real server's order: what contradicts itself first, then what the cluster lacks. Allocates nothing.
+//! Addresses and families that a service asks for, compared with each other and with the cluster, which has
+//! IPv4 only. In the real server's order: contradictions first, then families that the cluster lacks.
+//! Allocates nothing.
 
 use crate::error::{Cause, Status};
 use crate::registry::defaults::put;

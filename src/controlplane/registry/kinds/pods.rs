@@ -65,7 +65,7 @@ pub(super) static ALL: &[Strategy] = &[
     },
 ];
 
-/// What field selectors may name.
+/// The fields that field selectors may name.
 const FIELDS: [&str; 9] = [
     "spec.nodeName",
     "spec.restartPolicy",
@@ -115,7 +115,7 @@ fn grace_period(options: &DeleteOptions, object: &Value) -> i64 {
     if unscheduled || over { 0 } else { seconds }
 }
 
-/// The known facts about a pod without reading it, in the order of `PodField`.
+/// The fields of a pod that are kept as attributes, in the order of `PodField`.
 fn fields(pod: &Value) -> String {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let mut fields = String::new();
@@ -145,7 +145,7 @@ fn fields(pod: &Value) -> String {
     fields
 }
 
-/// What `fields` reads of a spec.
+/// The fields of a spec that `fields` reads.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PartialSpec {
@@ -160,7 +160,7 @@ struct PartialContainer {
     ports: Option<Value>,
 }
 
-/// What `fields` reads of a status.
+/// The fields of a status that `fields` reads.
 #[derive(Serialize, Deserialize)]
 struct PartialStatus {
     phase: Option<Value>,
@@ -175,7 +175,7 @@ fn uses(name: &str) -> bool {
     computed && !is_of_claims(name)
 }
 
-/// What a pod uses of such a name.
+/// The amount of such a name that a pod uses.
 fn used(name: &str, pod: &Value) -> i128 {
     let (list, own) = of_containers(name);
     pod_amount(pod, list, own)
@@ -224,7 +224,7 @@ fn in_scope(scope: &Scope<'_>, pod: &Value) -> bool {
     }
 }
 
-/// What a pod does not say although a quota limits it: `must specify cpu for: main`.
+/// The fields that a quota limits and a pod does not set: `must specify cpu for: main`.
 fn unsaid(quota: &Value, pod: &Value) -> Option<String> {
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let containers = items(pod, "/spec/containers").iter().chain(items(pod, "/spec/initContainers"));
@@ -249,7 +249,7 @@ fn unsaid(quota: &Value, pod: &Value) -> Option<String> {
     (!parts.is_empty()).then(|| format!("must specify {}", parts.join("; ")))
 }
 
-/// What every container has to ask for once a quota limits it.
+/// Returns true if every container has to request this name once a quota limits it.
 fn compute(name: &str) -> bool {
     matches!(name, "cpu" | "memory" | "requests.cpu" | "requests.memory" | "limits.cpu" | "limits.memory")
 }

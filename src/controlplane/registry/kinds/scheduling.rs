@@ -1,4 +1,4 @@
-//! Where and how pods run: priorities, runtimes, devices; and Leases, by which parts of a cluster find their leader.
+//! The places of pods: priorities, runtimes, devices; and Leases, by which parts of a cluster elect a leader.
 
 use crate::error::Cause;
 use crate::registry::defaults::{each, put, put_over_zero, sub};

@@ -139,7 +139,7 @@ fn endpoint_slice(object: &mut Value) {
     }
 }
 
-/// The known facts about a service without reading it, in the order of `ServiceField`.
+/// The fields of a service that are kept as attributes, in the order of `ServiceField`.
 fn fields(service: &Value) -> String {
     let spec = &service["spec"];
     let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());
@@ -163,7 +163,7 @@ fn fields(service: &Value) -> String {
     fields
 }
 
-/// What `fields` reads of a spec.
+/// The fields of a spec that `fields` reads.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PartialSpec {
@@ -175,7 +175,7 @@ struct PartialSpec {
     r#type: Option<Value>,
 }
 
-/// What a service uses of the names of quotas that begin with `services.`.
+/// The amounts that a service uses of the quota names that begin with `services.`.
 fn used(name: &str, service: &Value) -> i128 {
     let kind = text(service, "/spec/type");
     let ports = items(service, "/spec/ports");

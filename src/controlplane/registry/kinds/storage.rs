@@ -150,7 +150,7 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
+/// A volume gets the time of its phase, unless the request has it, as the real server's storage does.
 fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
     let status = |of: &Value, field: &str| of["status"][field].clone();
@@ -166,7 +166,7 @@ fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
     }
 }
 
-/// What stands between the name of a class and what a quota limits of it.
+/// The text between the name of a class and the name that a quota limits.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
 /// Returns true if a quota limits claims by this name.
@@ -174,7 +174,7 @@ pub(super) fn is_of_claims(name: &str) -> bool {
     name == "requests.storage" || (name.contains(OF_CLASS) && !name.starts_with("services."))
 }
 
-/// What a claim uses of such a name.
+/// The amount of such a name that a claim uses.
 fn used(name: &str, claim: &Value) -> i128 {
     let asked = nano(text(claim, "/spec/resources/requests/storage")).unwrap_or(0);
     let class = text(claim, "/spec/storageClassName");

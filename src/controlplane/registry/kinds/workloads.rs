@@ -13,7 +13,7 @@ use crate::table::{self, Printer};
 use crate::version::since;
 use serde_json::{Value, json};
 
-/// What they have in common.
+/// The rules that all workloads share.
 const WORKLOAD: Strategy = Strategy {
     rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
     pods: Pods::Template("/spec/template"),

@@ -13,7 +13,7 @@ pub(super) struct Pod<'a> {
     pub(super) spec: &'a Value,
 }
 
-/// What is refused: the reason, and where.
+/// A refusal: the reason, and the fields.
 pub(super) struct Finding {
     pub(super) reason: String,
     detail: String,
@@ -52,7 +52,7 @@ const BASELINE: [Check; 12] = [
     windows_host_process,
 ];
 
-/// Those of `baseline` that stay where the level is `restricted`, each with the version from which on a
+/// The checks of `baseline` that stay where the level is `restricted`, each with the version from which on a
 /// stricter one of that level stands in for it.
 const REPLACED: [(usize, u32); 4] = [(1, 22), (3, 0), (7, 35), (9, 19)];
 
@@ -67,7 +67,7 @@ const RESTRICTED: [Check; 7] = [
     seccomp_restricted,
 ];
 
-/// What the level `baseline` refuses, or `restricted`.
+/// The violations of the level `baseline`, or `restricted`.
 pub(super) fn check(pod: &Pod<'_>, restricted: bool, minor: u32) -> Vec<Finding> {
     let minor = minor.min(NEWEST);
     let replaced =
@@ -441,7 +441,7 @@ fn se_linux(pod: &Pod<'_>, minor: u32) -> Option<Finding> {
     Finding::new("seLinuxOptions", detail)
 }
 
-/// What sets a seccomp profile that confines nothing, in the words for it.
+/// The places that set a seccomp profile without confinement, in upstream's words.
 fn unconfined(pod: &Pod<'_>) -> Option<Finding> {
     let own = &pod.spec["securityContext"];
     let from = setters(bad_seccomp(own), &pod.contexts(bad_seccomp));

@@ -1,5 +1,5 @@
 //! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods
-//! are held to, and what happens to those that are not. Nothing is audited here. The rules are in `checks`.
+//! must meet, and what happens to those that do not. Nothing is audited here. The rules are in `checks`.
 
 mod checks;
 #[cfg(test)]
@@ -20,7 +20,7 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 /// Pods that are looked at when a namespace becomes stricter, as upstream.
 const MOST_PODS: usize = 3000;
 
-/// How strict a namespace is.
+/// The level of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Privileged,
@@ -62,7 +62,7 @@ impl Standard {
     }
 }
 
-/// What the labels of a namespace ask for.
+/// The policy in the labels of a namespace.
 #[derive(Debug, PartialEq)]
 struct Policy {
     enforce: Standard,
@@ -118,7 +118,7 @@ impl Policy {
             }
             (standard, said, label(mode).is_some(), versioned.is_some())
         };
-        // What cannot be read is enforced at its strictest, and neither audited nor warned of.
+        // A label that cannot be read is enforced at its strictest, and neither audited nor warned of.
         let (enforce, enforced, ..) = read("enforce", Level::Restricted);
         read("audit", Level::Privileged);
         let (mut warn, _, warns, has_version) = read("warn", Level::Privileged);
@@ -226,7 +226,7 @@ impl Registry {
         Ok(())
     }
 
-    /// What a stricter standard would have refused of the pods of a namespace.
+    /// The violations that a stricter standard would find in the pods of a namespace.
     fn violations(&self, namespace: &str, standard: Standard) -> Vec<String> {
         let pods = self.store.list("pods", Some(namespace)).items;
         let mut told = Vec::new();

@@ -62,8 +62,8 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What ties a job to its pods, unless the user manages it: labels and a selector with its uid and name. A
-/// job that was without the prefixed labels may stay so.
+/// Validates the labels and the selector, with the job's uid and name, that tie a job to its pods, unless the
+/// user manages them. A job that was without the prefixed labels may stay so.
 pub(in crate::registry) fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let (spec, metadata) = (&object["spec"], &object["metadata"]);
     if spec["manualSelector"] == true || spec["selector"].is_null() {
@@ -177,8 +177,8 @@ fn time_zone(zone: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What may not change of the template: all of it, but where its pods are placed and what they ask for while
-/// the job is suspended, is known to be, and has no pods that run.
+/// The template must not change. The placement and the requests of its pods may change while the job is
+/// suspended, is known to be, and has no pods that run.
 fn template(new: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let suspended = current["spec"]["suspend"] == true;
     let conditions = current["status"]["conditions"].as_array();

@@ -1,5 +1,5 @@
-//! What is refused of trust bundles and of the certificate requests of pods. No signature is checked: that a request's key is
-//! its own, nobody here asks.
+//! Validation of trust bundles and of the certificate requests of pods. No signature is checked: nobody here
+//! asks if a request's key is its own.
 
 use super::checks::{absent, entries, immutable};
 use super::names;
@@ -14,7 +14,7 @@ use x509_cert::ext::pkix::BasicConstraints;
 
 /// The longest trust bundle, in bytes.
 const LONGEST_BUNDLE: usize = 1024 * 1024;
-/// The shortest and the longest life of a pod's certificate, in seconds; those of Kubernetes' own signers live a day at most.
+/// The shortest and the longest life of a pod's certificate, in seconds; a day with Kubernetes' signers.
 const LIFE: (i64, i64, i64) = (3_600, 91 * 86_400, 86_400);
 const OMITTED: &str = "<value omitted>";
 

@@ -34,7 +34,7 @@ pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<
     }
 }
 
-/// One of a few values; required where it is missing.
+/// Checks that a value is one of a few; required where it is missing.
 pub(super) fn one_of(field: &str, value: &Value, known: &[&str], causes: &mut Vec<Cause>) {
     match value.as_str().unwrap_or_default() {
         "" => causes.push(Cause::required(field, "")),
@@ -43,7 +43,7 @@ pub(super) fn one_of(field: &str, value: &Value, known: &[&str], causes: &mut Ve
     }
 }
 
-/// One of a few values, or nothing.
+/// Checks that a value is one of a few, or absent.
 pub(super) fn optional(field: &str, value: &Value, known: &[&str], causes: &mut Vec<Cause>) {
     if !value.is_null() && !value.as_str().is_some_and(|text| known.contains(&text)) {
         causes.push(Cause::not_supported(field, value, known));

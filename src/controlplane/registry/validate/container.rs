@@ -61,7 +61,7 @@ pub(super) fn init_containers(spec: &Value, path: &str, volumes: &[&str], causes
     }
 }
 
-/// What only a container that keeps running may have.
+/// Fields that only a container that keeps running may have.
 fn running(container: &Value, place: &str, causes: &mut Vec<Cause>) {
     for hook in ["postStart", "preStop"] {
         let found = &container["lifecycle"][hook];

@@ -1,5 +1,5 @@
-//! From 1.37 on the real server judges some fields of built-in kinds by declarations in their types. What these refuse is told
-//! behind everything else, and nothing is told twice.
+//! From 1.37 on the real server judges some fields of built-in kinds by declarations in their types. What
+//! these refuse is told behind everything else, and nothing is told twice.
 
 use crate::error::Cause;
 use crate::resource::Resource;

@@ -6,7 +6,7 @@ use crate::error::Cause;
 use crate::version::since;
 use serde_json::{Value, json};
 
-/// What a volume may be.
+/// The sources of a volume.
 const SOURCES: [&str; 30] = [
     "emptyDir",
     "hostPath",

@@ -99,7 +99,7 @@ fn operations(constraints: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What policies of both sorts have; gives what their expressions are compiled with.
+/// Validates the fields that policies of both sorts have. Returns the compiler for their expressions.
 fn head(spec: &Value, mutates: bool, causes: &mut Vec<Cause>) -> Compiler {
     one_of(spec, "spec", "failurePolicy", &["Fail", "Ignore"], causes);
     let kind = &spec["paramKind"];
@@ -304,7 +304,7 @@ pub(in crate::registry) fn mutating_binding(object: &Value, causes: &mut Vec<Cau
     operations(&object["spec"]["matchResources"], "spec.matchResources", causes);
 }
 
-/// What bindings of both sorts have.
+/// Validates the fields that bindings of both sorts have.
 fn binding(spec: &Value, causes: &mut Vec<Cause>) {
     if absent(&spec["policyName"]) {
         causes.push(Cause::required("spec.policyName", ""));

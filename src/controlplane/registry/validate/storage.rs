@@ -81,7 +81,7 @@ fn docker(data: &Value, key: &str, causes: &mut Vec<Cause>) {
     causes.push(Cause::invalid(field, &json!("<secret contents redacted>"), &why));
 }
 
-/// What does not change once it was said that it will not.
+/// Data and the flag itself do not change once `immutable` is set.
 pub(in crate::registry) fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     if current["immutable"] != true {
         return;

@@ -44,7 +44,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// What a volume lies on, and whether it is a file system.
+/// The source of a volume and its mode do not change.
 pub(in crate::registry) fn volume(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     // Everything else in the spec is the source.
     const OTHERS: [&str; 9] = [
@@ -101,7 +101,7 @@ pub(in crate::registry) fn csi_node(object: &Value, current: &Value, causes: &mu
     }
 }
 
-/// What a class of volume attributes stands for.
+/// The driver and the parameters of a class of volume attributes do not change.
 pub(in crate::registry) fn attributes_class(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     for field in ["driverName", "parameters"] {
         if !same(&object[field], &current[field]) {
@@ -126,7 +126,7 @@ pub(in crate::registry) fn node(object: &Value, current: &Value, causes: &mut Ve
     once("providerID", "providerID", "spec.providerID");
 }
 
-/// What a quota is about.
+/// The scopes of a quota do not change.
 pub(in crate::registry) fn resource_quota(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let scopes = |object: &Value| -> BTreeSet<String> {
         items(&object["spec"]["scopes"]).iter().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -182,7 +182,7 @@ fn labels_match(spec: &Value, causes: &mut Vec<Cause>) -> bool {
     }
 }
 
-/// What only a pod that always runs may have.
+/// Fields of a template that only a pod that always runs may have.
 fn always(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
     let template = &spec["template"]["spec"];
     if template["restartPolicy"] != "Always" {

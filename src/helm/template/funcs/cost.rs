@@ -1,5 +1,5 @@
-//! What the call of a function costs: every text as many of the steps that one render may take as it is long, keys and
-//! passwords by their number. Asked before the call.
+//! The cost of a function's call, asked before the call. A text costs as many steps as it is long, keys and
+//! passwords cost by their number.
 
 use super::super::value::Value;
 

@@ -85,8 +85,8 @@ fn merge_all(call: &mut Call<'_, '_>, args: &[Value], overwrite: bool) -> Outcom
     Ok(Value::Map(into))
 }
 
-/// What mergo does to maps: fills what is empty, or overwrites. Maps of the source become part of the target.
-/// How many entries it put in.
+/// Merges maps as mergo does: it fills empty values, or overwrites. Maps of the source become part of the
+/// target. Returns the number of entries that were added.
 fn merge(into: &Map, from: &Map, overwrite: bool) -> usize {
     if into.same(from) {
         return 0;

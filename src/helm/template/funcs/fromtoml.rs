@@ -38,7 +38,7 @@ enum TomlError {
     Defined { key: String },
     /// A date or a time that there is not.
     Datetime { text: String },
-    /// What follows a backslash means nothing.
+    /// The character after a backslash has no meaning.
     Escape { character: char },
 }
 
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         TomlError::Expected { what, found: self.peek() }
     }
 
-    /// What is wrong with the next character, which go-toml has taken by then.
+    /// The error of the next character, which go-toml has taken by then.
     fn beyond(&mut self, what: &'static str) -> TomlError {
         let found = self.peek();
         self.at += found.map_or(0, char::len_utf8);

@@ -1,5 +1,5 @@
-//! What a function makes of its arguments, as far as that follows from their lengths: charged before the call. A function
-//! whose result grows on the way charges for that itself, with `Call::makes`.
+//! The size of a function's result, as far as it follows from the lengths of its arguments: charged before
+//! the call. A function whose result grows on the way charges for that itself, with `Call::makes`.
 
 use super::super::budget::{ENTRY, ITEM};
 use super::super::value::Value;

@@ -61,7 +61,7 @@ fn cannot(value: &Value, target: &str) -> String {
     format!("json: cannot unmarshal {kind} into Go value of type {target}")
 }
 
-/// How to write.
+/// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Compact,

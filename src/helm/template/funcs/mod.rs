@@ -68,7 +68,7 @@ impl Call<'_, '_> {
 /// The result of a function.
 pub(super) type Outcome = Result<Value, FuncError>;
 
-/// How a function runs.
+/// The way a function runs.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
     /// stops at the first false argument
@@ -164,7 +164,7 @@ fn has(compat: Compat, name: &str) -> bool {
     (compat.is_four() || !SINCE_4.contains(&name)) && (compat == Compat::V4 || !SINCE_4_2.contains(&name))
 }
 
-/// Whose functions there are.
+/// The set of functions.
 #[derive(Clone, Copy)]
 pub(super) struct Language {
     pub(super) compat: Compat,

@@ -88,7 +88,7 @@ fn text(call: &mut Call<'_, '_>, args: &[Value], alphabet: &[u8]) -> Outcome {
         env.random(&mut pool);
         for byte in &pool {
             let n = usize::from(*byte);
-            // An environment without randomness must not hold us here.
+            // An environment without randomness must not keep this loop running.
             if out.len() < count && (n < usable || round > 100) {
                 out.push(alphabet[n % alphabet.len()]);
             }

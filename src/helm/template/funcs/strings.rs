@@ -151,7 +151,7 @@ fn is_space(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// Without the characters the test holds for at both ends.
+/// Trims the characters for which the test is true at both ends.
 fn trim_by(mut text: &[u8], cut: impl Fn(char) -> bool) -> &[u8] {
     loop {
         match decode(text) {

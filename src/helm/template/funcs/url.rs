@@ -96,7 +96,7 @@ enum UrlError {
     UserInfo,
     /// The address of the host begins with `[` and does not end.
     NoBracket,
-    /// What follows the host is not a port.
+    /// The text behind the host is not a port.
     Port {
         /// The rest.
         text: String,

@@ -6,7 +6,7 @@ use super::*;
 const REFUSED: &str = include_str!("../../../../tests/golden/definition/refused.jsonl");
 const DIFFERENCES: &str = include_str!("../../../../tests/golden/definition/differences.txt");
 
-/// What a real server refuses, and what is refused here: the same, but for what `differences.txt` lists.
+/// Definitions are refused here as by a real server, but for those in `differences.txt`.
 #[test]
 fn definitions_are_refused_as_by_a_real_server() {
     let known: Vec<&str> =
@@ -87,7 +87,7 @@ fn rules_that_may_cost_too_much_are_refused() {
     let two = versions(&[("v1", json!({"type": "object"})), ("v2", open)]);
     assert!(faults(&two, None)[0].starts_with("spec.versions[1].schema.openAPIV3Schema.properties[spec]."));
     assert!(faults(&two, Some(&two))[0].ends_with(part));
-    // What may be there often costs as often; a message is counted once.
+    // A part that may occur often costs as often; a message is counted once.
     let matched = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('^a+$')"}]});
     let found = faults(&one(&json!({"type": "array", "items": matched.clone()})), None);
     assert!(found[0].starts_with("spec.validation.openAPIV3Schema.properties[spec].items."), "{found:?}");

@@ -48,7 +48,7 @@ fn find(name: &str) -> Option<&'static Definition> {
     }
 }
 
-/// What upstream says of a change inside a field that the type has not.
+/// Upstream's error for a change inside a field that the type does not have.
 const UNKNOWN: &str = "unable to find api field in struct";
 
 /// Both as JSON, or the words of the refusal.

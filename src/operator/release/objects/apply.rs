@@ -34,7 +34,7 @@ pub struct Effects {
     pub(crate) plain: Vec<(ObjectRef, String)>,
 }
 
-/// How objects are written.
+/// The way objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
     /// Server-side apply.
@@ -45,11 +45,12 @@ pub enum Force {
     Fallback,
 }
 
-/// How the objects of a release are written.
+/// The way the objects of a release are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     pub force: Force,
-    /// Whose result a write has: with Helm 3, what server-side apply refuses is written plainly.
+    /// The Helm whose result a write has: with Helm 3, a write that server-side apply refuses is made
+    /// plainly.
     pub compat: HelmCompat,
 }
 

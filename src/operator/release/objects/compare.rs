@@ -99,8 +99,8 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// What a write of `manager` changed: all differences but the API server's bookkeeping, the status, and what
-/// others have written since `before` was read.
+/// The changes of a write of `manager`: all differences but the API server's bookkeeping, the status, and the
+/// writes of others since `before` was read.
 pub(crate) fn changes(before: &Value, after: &Value, manager: &str) -> Vec<Change> {
     changes_to(before, after, manager, &Value::Null)
 }

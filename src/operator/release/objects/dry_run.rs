@@ -106,8 +106,8 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     Some(answer(applied))
 }
 
-/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write
-/// in its place.
+/// The object after an apply without the fields that are handed over to Helm's manager, or after the plain
+/// write in its place.
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {

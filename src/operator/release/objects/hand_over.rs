@@ -15,8 +15,8 @@ const TRIES: usize = 5;
 const HELMS: [&str; 4] = ["helm", "helm3", "helm4", "helm-operator"];
 const RELEASE_NAME: [&str; 3] = ["metadata", "annotations", "meta.helm.sh/release-name"];
 
-/// The fields that reconcile to Helm's manager before `wanted` takes the place of `old` in a live object;
-/// `None` where it is nothing.
+/// The fields to hand over to Helm's manager before `wanted` takes the place of `old` in a live object;
+/// `None` where there are none.
 pub(crate) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompat) -> Option<HandOver> {
     // A drift that is put back, which most writes are, drops nothing.
     if old == wanted.sent() {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// What applying would make of an object, as far as that can be told without its schema: maps merge, lists of
-/// the same length merge item by item, everything else is replaced.
+/// Applies `wanted` to an object, as far as that can be done without its schema: maps merge, lists of the
+/// same length merge item by item, everything else is replaced.
 pub(crate) fn overlay(live: &mut Value, wanted: &Value) {
     match (live, wanted) {
         (Value::Object(live), Value::Object(wanted)) => {

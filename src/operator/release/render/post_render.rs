@@ -1,4 +1,4 @@
-//! The outcome for a rendered chart before it is a revision: the script's `render`, and, as with the
+//! Changes to a rendered chart before it is a revision: the script's `render`, and, as with the
 //! helm-operator-plugins library, the way back to the custom resource. Charts with neither keep their text as
 //! it is.
 

@@ -1,4 +1,4 @@
-//! Calls of a script beside a chart around its release: `before`, which may hold it back, `after`, and the
+//! Calls of a script beside a chart around its release: `before`, which may make it wait, `after`, and the
 //! events that it wants recorded. Patches are applied as those of programs are, but stay when they are no
 //! longer asked for.
 
@@ -53,7 +53,7 @@ pub fn told(stored: &Stored) -> Value {
 }
 
 impl Engine {
-    /// Asks `before`. False where it holds the release back.
+    /// Asks `before`. Returns false where the release has to wait.
     pub(crate) async fn ask_before(
         &mut self,
         doing: Doing,
@@ -174,7 +174,8 @@ impl Engine {
         }
     }
 
-    /// Records an event, as `onEvent` of the script wants it. One that cannot be written is no reason to stop.
+    /// Records an event, as `onEvent` of the script wants it. One that cannot be written is no reason to
+    /// stop.
     pub(crate) async fn record(&mut self, kind: &str, reason: &str, message: &str) {
         let mut note = (kind.to_owned(), reason.to_owned(), message.to_owned());
         if let Some(script) = self.script.clone().filter(|script| script.has(ChartFunction::OnEvent)) {
@@ -206,7 +207,7 @@ impl Engine {
             }
         }
         let (kind, reason, message) = note;
-        // Those of the reconcile before, and what this reconcile has come to know.
+        // The secrets of the reconcile before, and those that this reconcile has come to know.
         let message = mask::text(&message, &self.memory.secrets);
         let fresh = self.script.as_ref().map(|script| script.secrets_so_far()).unwrap_or_default();
         let message = mask::text(&message, &mask::known(fresh));

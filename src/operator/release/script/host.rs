@@ -75,7 +75,7 @@ impl From<ReadError> for HostError {
     }
 }
 
-/// A trial run does nothing that can have an effect.
+/// A dry run does nothing that can have an effect.
 #[derive(Clone, Debug)]
 pub struct NotInTrial {
     /// The call that was to be made, such as `exec helm`.
@@ -84,7 +84,7 @@ pub struct NotInTrial {
 
 impl fmt::Display for NotInTrial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not done in a trial run", self.what)
+        write!(f, "{} is not done in a dry run", self.what)
     }
 }
 
@@ -151,7 +151,7 @@ impl Outside {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long the call has left.
+    /// The time that the call has left.
     fn left(&self) -> Result<Duration, ReadError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if self.ended.load(Ordering::Relaxed) || left.is_zero() {
@@ -174,8 +174,8 @@ impl Outside {
         }
     }
 
-    /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one object of a
-    /// namespaced kind with one.
+    /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one
+    /// object of a namespaced kind with one.
     fn resolve(&self, read: &Read) -> Result<(Arc<Resource>, Read), ReadError> {
         let found = self.wait(self.api.resource(&read.gvk));
         let mut read = read.clone();

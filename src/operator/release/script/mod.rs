@@ -1,6 +1,6 @@
-//! The script beside a chart as one reconcile asks it: on a blocking thread, with a finite time, and with everything that it
-//! read, logged, recorded and set remembered for the end of the reconcile. Writes nothing itself; `hook_calls` carries out what
-//! `before` and `after` want.
+//! The script beside a chart as one reconcile asks it: on a blocking thread, with a finite time, and with
+//! everything that it read, logged, recorded and set remembered for the end of the reconcile. Writes nothing
+//! itself; `hook_calls` carries out what `before` and `after` want.
 
 pub mod blame;
 pub mod hook_calls;
@@ -193,7 +193,8 @@ fn seed_of(uid: &str) -> u64 {
     hasher.finish()
 }
 
-/// The custom resources that a changed object is mapped to, by one of the `watches` of a script. Blocks its thread.
+/// The custom resources that a changed object is mapped to, by one of the `watches` of a script. Blocks its
+/// thread.
 ///
 /// # Errors
 /// What the script threw.

@@ -1,5 +1,6 @@
-//! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the reconcile has time, with bounded answers.
-//! Recorded as calls of the reconcile, without query, headers, arguments and bodies: those may hold secrets.
+//! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the reconcile has time, with
+//! bounded answers. Recorded as calls of the reconcile, without query, headers, arguments and bodies: those
+//! may hold secrets.
 
 use super::outside_error::{ExecError, FetchError, RunError};
 use opdev_client::recorder::Recorder;
@@ -141,7 +142,8 @@ pub(crate) fn exec(
     ended.map_err(|source| ExecError::Failed { program: program.clone(), source })
 }
 
-/// How long the output of a program that has ended may take to close: one that left its group may hold it for ever.
+/// How long the output of a program that has ended may take to close: one that left its group may hold it for
+/// ever.
 const CLOSING: Duration = Duration::from_secs(2);
 
 fn run(command: &Exec, left: Duration) -> Result<Executed, RunError> {
@@ -189,8 +191,8 @@ fn spawn(command: &Exec) -> std::io::Result<Child> {
     built.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// A program and all that it has started and that did not leave the group. Ends with this value: a child in the background
-/// would keep the pipes open for ever, and run on with nobody who knows of it.
+/// A program and all that it has started and that did not leave the group. Ends with this value: a child in
+/// the background would keep the pipes open for ever, and run on with nobody who knows of it.
 struct Group(Option<Pid>);
 
 /// The groups that run, for the end of opdev.
@@ -205,7 +207,8 @@ impl Group {
         Group(leader)
     }
 
-    /// Ends every process in it. The leader must not have been waited for: its number would be free for others.
+    /// Ends every process in it. The leader must not have been waited for: its number would be free for
+    /// others.
     fn kill(&self) {
         if let Some(leader) = self.0 {
             let _ = kill_process_group(leader, Signal::KILL);
@@ -240,7 +243,8 @@ fn has_ended(group: &Group) -> std::io::Result<bool> {
     Ok(waitid(WaitId::Pid(leader), how)?.is_some())
 }
 
-/// There is no wait with a time limit for processes: short steps, for the program's thread has nothing else to do.
+/// There is no wait with a time limit for processes: short steps, for the program's thread has nothing else
+/// to do.
 fn wait(child: &mut Child, group: &Group, left: Duration) -> Result<std::process::ExitStatus, RunError> {
     let deadline = Instant::now() + left;
     let mut step = Duration::from_millis(1);

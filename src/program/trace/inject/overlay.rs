@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// The oldest minor version of controller-runtime (`v0.N`) that has what the files use.
 const OLDEST: u32 = 16;
 
-/// How much is added, from all to the least. Where a build fails because of the added files, the next one is
-/// tried.
+/// The set of trace files, from all to the least. Where a build fails because of the added files, the next
+/// one is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rung {
     /// Reconciles with their causes, cached reads, logs, and an id on every call.
@@ -60,7 +60,7 @@ impl Rung {
 pub struct OverlayFile {
     /// Path in the main package, where there is no such file → the file below the cache folder.
     pub replace: BTreeMap<PathBuf, PathBuf>,
-    /// How much is added.
+    /// The set of trace files.
     pub rung: Rung,
 }
 

@@ -140,7 +140,7 @@ fn an_event_belongs_to_the_reconcile_that_recorded_it_and_changes_no_outcome() {
         assert_eq!((reconcile.outcome, reconcile.objects.len()), (Outcome::Unchanged, 0), "{name}");
         assert!(reconcile.process.as_ref().unwrap().guessed_calls.is_empty());
     }
-    // One that comes before its reconcile ends makes no difference.
+    // A record that comes before its reconcile ends makes no difference.
     world.begin("d");
     world.record("d");
     world.send("d", "a");

@@ -99,7 +99,7 @@ fn calls_about_one_custom_resource_that_follow_each_other_are_a_reconcile() {
     let mut done = greeting("a", three);
     done["status"] = json!({"ready": 2});
     world.call(50_130, "PATCH", &format!("{GREETINGS}/a/status"), 200, done);
-    // What belongs to nobody is nobody's.
+    // An object without an owner belongs to no reconcile.
     world.call(50_135, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/x", 200, json!({}));
     let reconciles = world.reconciles();
     let [reconcile] = reconciles.as_slice() else { panic!("{reconciles:?}") };
@@ -283,7 +283,7 @@ fn a_line_says_why_a_reconcile_began_where_nothing_else_does() {
     };
     say(&mut world, 51_000, "reconciler requested retry");
     world.call(51_010, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 13));
-    // One that is too old is about another reconcile.
+    // A line that is too old is about another reconcile.
     say(&mut world, 52_000, "error policy requested retry");
     world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
     let reconciles = world.reconciles();

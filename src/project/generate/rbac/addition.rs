@@ -51,7 +51,8 @@ impl Rules {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("{file} cannot be read")),
         };
-        // What no file says yet is written whole: the rules alone would take away what the charts need.
+        // A missing file is written as a whole: the rules alone would take away the rights that the charts
+        // need.
         let base = before.clone().or(files.generated).unwrap_or_default();
         let all: Vec<&MissingRule> = missing.iter().collect();
         let after = crate::rbac::missing_rules::with_rules(&base, &kind, &name, &all)

@@ -90,7 +90,7 @@ fn without_narrower(text: &str, missing: &[&MissingRule]) -> String {
         let narrow = rule_text(&MissingRule { allow, ..MissingRule::clone(one) });
         for indent in ["", "  "] {
             let block: String = narrow.lines().map(|line| format!("{indent}{line}\n")).collect();
-            // What follows has to be another item or the end: a longer list of verbs is another rule.
+            // The next line must be another item or the end: a longer list of verbs is another rule.
             let found = text.find(&format!("\n{block}")).map(|at| at + 1);
             if let Some(at) = found
                 && !text[at + block.len()..].starts_with(&format!("{indent}  "))

@@ -32,7 +32,7 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&state_path(root))?;
     let roles = roles(made)?;
     let (missing, unused) = (rights.missing(&roles), rights.unused(&roles));
-    let mut text = format!("In {} passes of the newest run:\n", rights.reconciles);
+    let mut text = format!("In {} of the newest run:\n", counted(rights.reconciles));
     if missing.is_empty() {
         text.push_str("\nEvery right that was used is allowed by the markers.\n");
     } else {
@@ -67,6 +67,10 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
     Ok(roles)
 }
 
+fn counted(reconciles: u64) -> String {
+    if reconciles == 1 { "1 reconcile".to_owned() } else { format!("{reconciles} reconciles") }
+}
+
 /// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their
 /// controller.
 ///
@@ -78,7 +82,7 @@ pub fn addition(root: &Path) -> Result<Addition> {
     let rights = used(&state_path(root))?;
     let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
     if missing.is_empty() {
-        bail!("every right that was used in {} passes is allowed by the markers", rights.reconciles);
+        bail!("every right that was used in {} is allowed by the markers", counted(rights.reconciles));
     }
     let files = go_files(root);
     let mut left_out = Vec::new();
@@ -104,8 +108,7 @@ pub fn addition(root: &Path) -> Result<Addition> {
     };
     let file = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut notes = vec![
-        "`opdev rbac` writes the roles of the markers; a running operator has its rights all the same"
-            .to_owned(),
+        "`opdev rbac` writes the roles of the markers; a running operator has its rights anyway".to_owned(),
     ];
     if !left_out.is_empty() {
         notes.push(format!("not in this file:\n{}", left_out.join("\n")));
@@ -173,7 +176,7 @@ fn used(folder: &Path) -> Result<Rights> {
     for line in text.lines().filter(is_wanted) {
         // A line that is cut by a crash says nothing.
         match serde_json::from_str(line) {
-            // One that is told again counts once.
+            // A reconcile that is recorded again counts once.
             Ok(Event::Reconciled(reconcile)) => {
                 reconciles.insert(reconcile.id, reconcile);
             }
@@ -231,7 +234,7 @@ mod tests {
         assert!(begun.after.contains("resources=pods,verbs=get;list;watch;create\n"), "{}", begun.after);
         std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
         let error = addition(root).err().unwrap().to_string();
-        assert!(error.contains("every right that was used in 1 passes is allowed"), "{error}");
+        assert!(error.contains("every right that was used in 1 reconcile is allowed"), "{error}");
         // Where a marker cannot be read nobody knows what is missing.
         let broken = made.after.replacen("groups=core,resources=pods", "groups=core,resource=pods", 1);
         std::fs::write(root.join("controllers/podset.go"), broken).unwrap();

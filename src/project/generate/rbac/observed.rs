@@ -120,7 +120,7 @@ impl Rights {
         differences.collect()
     }
 
-    /// What the roles allow by name and nobody used. Leader election and events are used outside of
+    /// Rights that roles give by name and nobody used. Leader election and events are used outside of
     /// reconciles.
     pub fn unused(&self, roles: &[Value]) -> Vec<Difference> {
         let mut unused = BTreeMap::new();

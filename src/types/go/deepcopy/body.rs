@@ -52,7 +52,7 @@ pub(super) struct Copier<'c, 'm, 'a> {
     own_fields: bool,
 }
 
-/// What a type is called in an allocation.
+/// The name of a type in an allocation.
 #[derive(Clone, Copy)]
 enum Name<'n> {
     /// The type that the methods belong to.

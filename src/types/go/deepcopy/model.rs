@@ -73,7 +73,7 @@ impl<'m, 'a> Model<'m, 'a> {
         Type::Unknown(Rc::new(Unknown { message, hint }))
     }
 
-    /// What a type expression means in a file.
+    /// The type that a type expression means in a file.
     pub(super) fn resolve(&mut self, package: &Arc<Package>, file: &SourceFile, ty: &TypeExpr) -> Type {
         match &ty.kind {
             TypeKind::Ident(name) => self.identifier(package, file, name),
@@ -172,7 +172,7 @@ impl<'m, 'a> Model<'m, 'a> {
         self.unknown(message, hint)
     }
 
-    /// What lies under a type: no name, no alias.
+    /// The underlying type: no name, no alias.
     pub(super) fn under(&mut self, ty: &Type) -> Type {
         let mut ty = ty.clone();
         for _ in 0..DEPTH {

@@ -39,7 +39,8 @@ fn made(body: &str) -> DeepCopies {
     Generator::new().deep_copies(&project(body), &["./...".to_owned()], "")
 }
 
-/// What cannot be copied costs the package its file, with a place: an old file is better than half a new one.
+/// A type that cannot be copied costs the package its file, and the error has its place: an old file is
+/// better than half a new one.
 #[test]
 fn what_cannot_be_copied_is_told_with_its_place() {
     let cases = [

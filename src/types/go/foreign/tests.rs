@@ -110,8 +110,8 @@ fn types_without_source_have_the_schemas_and_descriptions_of_their_source() {
     for (name, want) in &want {
         differences(name, want, &have[name], &mut found);
     }
-    // What the markers `+k8s:immutable` and `+k8s:enum` of alpha fields say stands in no document of the API; the conditions
-    // of apps/v1 have an empty default there that no marker says.
+    // The markers `+k8s:immutable` and `+k8s:enum` of alpha fields are in no document of the API; the
+    // conditions of apps/v1 have an empty default there that no marker sets.
     let unsaid = [
         "x-kubernetes-validations: lacks",
         "skipNodeOperations/items/enum",

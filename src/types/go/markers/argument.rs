@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// How deep lists and maps may be nested.
 const DEPTH: usize = 48;
 
-/// What an argument has to be.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Int,
@@ -35,7 +35,7 @@ pub(crate) fn limit(what: &str, kind: Kind, marker: &str, rest: &str) -> Result<
         .ok_or_else(|| format!("invalid {what} value: strconv.{function}: parsing {text:?}: invalid syntax"))
 }
 
-/// What a guess comes to.
+/// The type that a value looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
     Int,
@@ -225,7 +225,7 @@ impl Reader {
         Value::Object(map)
     }
 
-    /// What the next value looks like.
+    /// Guesses the type of the next value.
     fn guess(&self, scanner: &Scanner<'_>, allow_list: bool, depth: usize) -> Shape {
         if depth > DEPTH {
             return Shape::Text;

@@ -6,7 +6,7 @@ use crate::go::profile::Level;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// What a marker describes.
+/// The kind of declaration that a marker describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Package,
@@ -30,9 +30,9 @@ impl Target {
 pub(crate) enum Arguments {
     /// None at all.
     None,
-    /// One without a name.
+    /// An argument without a name.
     One(Kind),
-    /// One without a name that may be left out.
+    /// An argument without a name that may be left out.
     MaybeOne(Kind),
     /// JSON text.
     Json,

@@ -51,7 +51,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The outcome for a marker.
+/// The result of reading a marker.
 #[derive(Debug)]
 pub(crate) enum Reading {
     Known(Marker),

@@ -23,7 +23,7 @@ pub(crate) struct Scanner<'t> {
     start: usize,
     /// End of the last token; `None` once space behind it was passed over.
     end: Option<usize>,
-    /// What went wrong first, and at which byte.
+    /// The first error, and its byte.
     pub(crate) error: Option<(usize, String)>,
 }
 

@@ -6,8 +6,8 @@ use super::{lookup, split};
 use crate::go::profile::Profile;
 use opdev_object::spelling::distance;
 
-/// What is odd and what to do, for a marker that was not understood on such a target; `None` where it is none
-/// of our business.
+/// The oddity and the remedy for a marker that was not understood on such a target; `None` where it belongs
+/// to another tool.
 pub(crate) fn unknown(text: &str, target: Target, profile: &Profile) -> Option<(String, String)> {
     let (short, full, _, _) = split(text);
     for other in [Target::Field, Target::Type, Target::Package] {

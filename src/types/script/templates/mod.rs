@@ -206,7 +206,7 @@ fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// What one template wrote, and from where.
+/// The output of one template, and its place.
 struct Output<'t> {
     files: &'t Templates,
     marks: Vec<Mark>,

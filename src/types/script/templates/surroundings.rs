@@ -1,6 +1,6 @@
 //! The surroundings of templates: the observed objects in scope, the functions beside Helm's, and the host
-//! behind
-//! `lookup` and `select`. Clock and chance come from the reconcile, so that the same input renders the same text.
+//! behind `lookup` and `select`. Clock and chance come from the reconcile, so that the same input renders the
+//! same text.
 
 use super::short_names;
 use crate::answer_checks::Wrong;

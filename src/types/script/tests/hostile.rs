@@ -85,7 +85,7 @@ fn limits_end_a_call_and_nothing_else() {
         ),
     ];
     for (text, words, at) in cases {
-        // What grows may take its time on a busy machine.
+        // A test of memory may take its time on a busy machine.
         let time = if words == "of memory" { Duration::from_secs(60) } else { Duration::from_millis(500) };
         let failure = fails(text, &Limits { time, ..quick() });
         assert!(failure.contains(words) && failure.starts_with(at), "{text}: {failure}");
