@@ -15,6 +15,7 @@ mod releases;
 pub(super) mod state;
 mod status;
 
+use super::SHORTEST_REQUEUE;
 use super::custom_resource::Parent;
 use crate::job::Job;
 use anyhow::anyhow;
@@ -33,10 +34,7 @@ use opdev_sources::TypeReconciler;
 use serde_json::Value;
 use state::{Done, FINALIZER, ScriptReconcile};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A shorter time would be a loop.
-const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
+use std::time::Instant;
 
 /// Runs one reconcile.
 pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {

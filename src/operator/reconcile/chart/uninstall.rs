@@ -1,7 +1,7 @@
 //! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer
 //! is taken off.
 
-use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
+use super::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue, RequeueReason};
 use opdev_object::meta;
 use opdev_release::annotations;

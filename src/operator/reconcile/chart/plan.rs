@@ -1,7 +1,7 @@
 //! The plan of a reconcile of a chart, made without writing: the same reads, rendering, decision and plan as
 //! a real one.
 
-use crate::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
+use super::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Diagnostic, Outcome, Place, Severity, ShadowObject, mask};
 use opdev_object::meta;
 use opdev_release::objects::dry_run::Ask;
