@@ -681,7 +681,7 @@ fn the_top_level_holds_only_what_it_should() {
 /// Types that have the name of another one of their room: a reader has to look twice. The list only shrinks.
 #[test]
 fn a_name_means_one_thing_in_a_room() {
-    let mut named: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut named: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for folder in members() {
         let inner: Vec<_> =
             members().iter().filter(|other| other.starts_with(&format!("{folder}/"))).collect();
@@ -690,27 +690,28 @@ fn a_name_means_one_thing_in_a_room() {
             if path.contains("/tests") || inner.iter().any(|inner| path.starts_with(&format!("{inner}/"))) {
                 continue;
             }
-            for line in fs::read_to_string(&file).unwrap().lines() {
+            for (line, at) in fs::read_to_string(&file).unwrap().lines().zip(1..) {
                 let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);
                 let line = line.strip_prefix("pub(super) ").unwrap_or(line);
                 let kinds = ["struct ", "enum ", "trait ", "type "];
                 let Some(rest) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else { continue };
                 let own: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
-                *named.entry((folder, own)).or_default() += 1;
+                named.entry((folder, own)).or_default().push(format!("{path}:{at}"));
             }
         }
     }
-    let doubled: Vec<String> = named
-        .into_iter()
-        .filter(|(_, times)| *times > 1)
-        .map(|((folder, own), times)| format!("{folder}\t{own}\t{times}\n"))
-        .collect();
+    named.retain(|_, places| places.len() > 1);
+    let row = |folder: &str, own: &str, times: usize| format!("{folder}\t{own}\t{times}\n");
+    let rows = || named.iter().map(|((folder, own), places)| (row(folder, own, places.len()), own, places));
     let golden = root().join("tests/golden/double-names.tsv");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, doubled.concat()).unwrap();
+        fs::write(&golden, rows().map(|(row, ..)| row).collect::<String>()).unwrap();
         return;
     }
     let known = fs::read_to_string(&golden).unwrap();
-    let new: Vec<_> = doubled.iter().filter(|line| !known.contains(line.as_str())).collect();
-    assert!(new.is_empty(), "give one of them a name that says more:\n{new:#?}");
+    let new: Vec<String> = rows()
+        .filter(|(row, ..)| !known.contains(row.as_str()))
+        .map(|(_, own, places)| format!("{own}: {}", places.join(" ")))
+        .collect();
+    assert!(new.is_empty(), "give one of them a name that says more:\n{}", new.join("\n"));
 }
