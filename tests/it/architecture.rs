@@ -5,6 +5,7 @@
 mod cycles;
 mod graph;
 mod modules;
+mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
