@@ -318,7 +318,7 @@ fn one_file_writes_in_projects() {
         "program/supervise.rs",
         "program/supervise/going_back.rs",
         // Files for Go builds, in the user's own cache, and the socket that it has just made.
-        "program/trace/inject/overlay.rs",
+        "program/trace/instrument/overlay.rs",
         "program/trace/listener.rs",
         // The folder that the user named for envtest.
         "cli/envtest/mod.rs",
@@ -380,7 +380,7 @@ fn one_file_reads_what_came_with_a_project() {
         "cluster/in_cluster.rs",
         "cluster/webhook_certificates.rs",
         // Below the user's cache or in folders that opdev has just made.
-        "program/trace/inject/overlay.rs",
+        "program/trace/instrument/overlay.rs",
         // Names in .opdev, up to a bound, for sockets that were left.
         "program/trace/listener.rs",
         "inner_loop/requests/drafts/file.rs",
