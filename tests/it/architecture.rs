@@ -169,12 +169,18 @@ fn folders_have_at_most_twenty_five_entries() {
         ("src/event", 28),
         ("src/tui", 27),
         ("src/cluster", 27),
-        ("src", 29),
     ];
     let mut wrong = Vec::new();
     let mut open = vec![root().join("src")];
     while let Some(folder) = open.pop() {
-        let entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let is_licence = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("LICENSE-"))
+        };
+        let entries: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !is_licence(path))
+            .collect();
         let at = name(&folder);
         let most = larger.iter().find(|(known, _)| *known == at).map_or(25, |(_, most)| *most);
         let is_code =
@@ -469,6 +475,25 @@ fn packages_embed_only_what_lies_in_them() {
     }
     assert!(seen > 15, "only {seen} embedded files were seen");
     assert!(wrong.is_empty(), "a published package would not compile:\n{}", wrong.join("\n"));
+}
+
+/// Whoever has one package only has its licence, too, and reads what it is.
+#[test]
+fn each_package_has_its_licences_and_a_readme() {
+    let mut wrong = Vec::new();
+    for folder in members().iter().filter(|folder| **folder != "src/cli") {
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let own = fs::read_to_string(root().join(folder).join(licence));
+            if own.ok() != fs::read_to_string(root().join(licence)).ok() {
+                wrong.push(format!("{folder} has no {licence}: make it a link to the one of the repository"));
+            }
+        }
+        let settings = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        if !settings.lines().any(|line| line.starts_with("readme")) {
+            wrong.push(format!("{folder}/Cargo.toml has no `readme.workspace = true`"));
+        }
+    }
+    assert!(wrong.is_empty(), "packages that lack what a published one has:\n{}", wrong.join("\n"));
 }
 
 /// All rooms that a room is built of.

@@ -1,5 +1,5 @@
-//! The check whether a reconcile has nothing left to do: an object is reconciled twice, and the second reconcile
-//! should write nothing.
+//! The check whether a reconcile has nothing left to do: an object is reconciled twice, and the second
+//! reconcile should write nothing.
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};

@@ -1,5 +1,5 @@
-//! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and as they
-//! should be (`put_releases`). A release that is not listed any more is uninstalled.
+//! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and
+//! as they should be (`put_releases`). A release that is not listed any more is uninstalled.
 
 use super::state::{FINALIZER, ScriptReconcile};
 use crate::LONGEST_NAME;
