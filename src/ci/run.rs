@@ -40,15 +40,15 @@ pub struct CiInput {
     pub cluster: Choice,
     /// The namespaces that scenarios have on that cluster now.
     pub namespaces: Namespaces,
-    /// The settings of the operator.
+    /// How the operator runs.
     pub operator: Settings,
     /// The scenarios.
     pub pick: Pick,
-    /// The number of scenarios that run at once.
+    /// How many run at once.
     pub parallel: usize,
     /// True if no other scenario begins once one has failed.
     pub fail_fast: bool,
-    /// The time limit of each step.
+    /// How long each step may take.
     pub limit: Duration,
     /// True if commands of test folders may run.
     pub run_commands: bool,
@@ -95,7 +95,7 @@ pub struct Pick {
     pub filter: Option<Regex>,
     /// The part of them that runs.
     pub shard: Option<Shard>,
-    /// The number of runs of each scenario.
+    /// How often each.
     pub repeat: usize,
 }
 
@@ -285,7 +285,7 @@ pub struct KeptPlane {
 }
 
 impl KeptPlane {
-    /// The variable `KUBECONFIG`, by which a program reaches it.
+    /// How to reach it: the variable `KUBECONFIG`.
     pub fn kubeconfig(&self) -> &str {
         &self.world.kubeconfig
     }
@@ -333,7 +333,7 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
             if stop.is_cancelled() || setup.shutdown.is_cancelled() {
                 return None;
             }
-            // A task of its own: renders and scripts may keep its thread busy.
+            // A task of its own, for renders and scripts keep a worker busy.
             let name = scenario.name().to_owned();
             let shutdown = setup.shutdown.clone();
             let on_cluster = setup.shared.is_some();

@@ -3,7 +3,7 @@
 //!
 //! The life of a finding: it is opened, counted and closed. A finding that explains another one takes it in.
 
-use super::rule::{Key, Told};
+use super::rule::{Ends, Key, Rule, Told};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::Evidence;
 use opdev_event::{Event, FindingEnd, RuleFinding};
@@ -21,18 +21,6 @@ const QUIET: u32 = 3;
 const NAMED: usize = 8;
 /// Findings that are kept.
 const KEPT: usize = 500;
-
-/// Causes with their effects: the first rule takes the others in where they are about one custom resource.
-const EXPLAINS: [(&str, &[&str]); 8] = [
-    ("unstable-output", &["hot-loop", "conflict", "stale-read"]),
-    ("status-each-time", &["hot-loop", "conflict", "stale-read"]),
-    ("name-collision", &["hot-loop", "object-growth", "conflict", "fight"]),
-    ("fight", &["hot-loop", "object-growth", "conflict", "unstable-output"]),
-    ("foreign-object", &["hot-loop", "object-growth", "conflict"]),
-    ("owner-gone", &["hot-loop", "object-growth", "conflict"]),
-    ("panic", &["same-error"]),
-    ("refused-write", &["same-error"]),
-];
 
 /// Findings that the user has chosen to ignore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +49,7 @@ impl Ignored {
 /// A finding with what only its life needs.
 #[derive(Clone, Debug)]
 struct One {
+    rule: &'static Rule,
     finding: RuleFinding,
     storm: bool,
     /// True if a storm that calms down says nothing: it is open until a save.
@@ -119,12 +108,10 @@ impl Life {
 
     /// True if an open finding explains this one.
     fn takes_in(&mut self, told: &Told, events: &mut Vec<Event>) -> bool {
-        let explains = |by: &str| {
-            EXPLAINS.iter().any(|(cause, effects)| *cause == by && effects.contains(&told.rule.id))
-        };
         let object = told.object.key();
-        let cause = self.open.iter_mut().find(|(key, _)| key.1 == object && explains(key.0));
-        let Some((_, cause)) = cause else { return false };
+        let explains =
+            |(key, one): &(&Key, &mut One)| key.1 == object && one.rule.explains.contains(&told.rule.id);
+        let Some((_, cause)) = self.open.iter_mut().find(explains) else { return false };
         let finding = &mut cause.finding;
         finding.per_second = told.per_second.or(finding.per_second);
         if !finding.explains.iter().any(|known| known == told.rule.id) {
@@ -167,8 +154,7 @@ impl Life {
             return;
         }
         // Findings that the new one explains are its own part from now on.
-        let effects =
-            EXPLAINS.iter().find(|(cause, _)| *cause == told.rule.id).map_or(&[][..], |(_, all)| all);
+        let effects = told.rule.explains;
         let object = told.object.key();
         let within: Vec<Key> =
             self.open.keys().filter(|key| key.1 == object && effects.contains(&key.0)).cloned().collect();
@@ -182,6 +168,7 @@ impl Life {
             }
         }
         self.next += 1;
+        let storm = told.rule.ends == Ends::Calm && !told.chart;
         let finding = RuleFinding {
             id: self.next,
             rule: told.rule.id.to_owned(),
@@ -200,15 +187,16 @@ impl Life {
             reconciles: Some(told.reconcile).filter(|id| *id > 0).into_iter().collect(),
             since: told.reconcile,
             explains,
-            storm: told.rule.storm && !told.chart,
+            storm,
             place: told.place,
             ended: None,
         };
         events.push(Event::FindingOpened(Arc::new(finding.clone())));
         let by = finding.about.as_ref().map(ObjectRef::key);
         let one = One {
+            rule: told.rule,
             finding,
-            storm: told.rule.storm && !told.chart,
+            storm,
             by_chance: told.by_chance,
             chart: told.chart,
             told: now,
@@ -260,9 +248,8 @@ impl Life {
 
     /// A finding about an object ends with it; one about a child that stays ends with the child.
     pub(super) fn object_gone(&mut self, gone: &ObjectKey, at: Timestamp) -> Vec<Event> {
-        let stays = |key: &Key| matches!(key.0, "missing-owner" | "left-behind" | "finalizer-order");
         let over = |(key, one): (&Key, &One)| {
-            let ends = if stays(key) {
+            let ends = if one.rule.ends == Ends::WithChild {
                 one.by.as_ref() == Some(gone)
             } else {
                 key.1 == *gone || one.by.as_ref() == Some(gone)

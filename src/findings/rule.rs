@@ -7,6 +7,43 @@ use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{FindingSeverity, Place};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 
+/// When a finding ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Once reconciles after a save do not show it, or with one of its objects.
+    Fixed,
+    /// As `Fixed`, but its custom resource may go: it ends with the child.
+    WithChild,
+    /// By itself, once it is not seen any more: it goes on and on.
+    Calm,
+}
+
+/// What is told where nothing but calls says where a reconcile begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guessed {
+    /// The same as of one that is traced.
+    Told,
+    /// A warning at most: the rule says for which object the reconcile was.
+    Warning,
+    /// Nothing: the rule counts within a reconcile, or judges what it did not do.
+    Never,
+}
+
+/// Disturbances under which a rule still accuses the operator: they do not bring its fault about themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InTorture {
+    /// All of them.
+    Always,
+    /// All but a view of the past, in which an owner may be gone already.
+    NotInThePast,
+    /// Those that leave the operator a full view: neither the past, nor late changes.
+    InFullView,
+    /// Those that stop the operator.
+    AfterStop,
+    /// None of them.
+    Never,
+}
+
 /// A rule.
 #[derive(Debug)]
 pub struct Rule {
@@ -24,8 +61,14 @@ pub struct Rule {
     pub never: &'static str,
     /// The cure.
     pub fix: &'static str,
-    /// True if it goes on and on: then it ends by itself once it is not seen any more.
-    pub storm: bool,
+    /// When a finding of it ends.
+    pub ends: Ends,
+    /// The rules whose findings about the same custom resource are effects of this one: it takes them in.
+    pub explains: &'static [&'static str],
+    /// What is told of a reconcile that is guessed from calls.
+    pub guessed: Guessed,
+    /// Under which disturbances of `opdev torture` it is told.
+    pub torture: InTorture,
     /// Judges a reconcile.
     pub(super) judge: Option<fn(&Table, &Evidence, &mut Vec<Told>)>,
     /// Judges what has not come.

@@ -10,6 +10,7 @@ use opdev_event::{Event, FindingSeverity, ProcessChanged, ProcessExit, ProcessSt
 use opdev_findings::Findings;
 use opdev_findings::facts::observed::Seen;
 use opdev_findings::facts::record::Traced;
+use opdev_findings::rule::InTorture;
 use opdev_program::tracing::take;
 use opdev_trace::Attribution;
 use std::collections::BTreeMap;
@@ -138,27 +139,13 @@ fn key(found: &RuleFinding) -> (String, String) {
 /// Returns true if a rule may be broken because of the operator only, and not because of the disturbance
 /// itself: who sees the past or sees nothing looks as if it had missed events and read what is stale.
 pub(super) fn is_told(of: &str, class: Class) -> bool {
-    let rule = of.split(' ').next().unwrap_or_default();
-    match rule {
-        "panic" => true,
-        // Objects that an operator makes for an owner of the past go at once, again and again.
-        _ if class == Class::Past => false,
-        "hot-loop" | "requeue-storm" | "event-flood" | "object-growth" | "fight" | "status-each-time"
-        | "unstable-output" => true,
-        "left-behind"
-        | "missing-owner"
-        | "owner-gone"
-        | "cross-namespace-owner"
-        | "name-collision"
-        | "foreign-object"
-        | "refused-write"
-        | "pruned-field"
-        | "lost-status"
-        | "stuck-deletion"
-        | "finalizer-order"
-        | "namespace-terminating" => class != Class::Blind,
-        "conflict" | "lost-update" => matches!(class, Class::Restart | Class::Down | Class::Crash),
-        _ => false,
+    let rule = opdev_findings::rule(of.split(' ').next().unwrap_or_default());
+    match rule.map_or(InTorture::Never, |rule| rule.torture) {
+        InTorture::Always => true,
+        InTorture::NotInThePast => class != Class::Past,
+        InTorture::InFullView => !matches!(class, Class::Past | Class::Blind),
+        InTorture::AfterStop => matches!(class, Class::Restart | Class::Down | Class::Crash),
+        InTorture::Never => false,
     }
 }
 

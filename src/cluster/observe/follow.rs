@@ -36,8 +36,7 @@ const FAILURES: u32 = 3;
 /// The part of the buffer for lines that stays once a long one is read.
 const BUFFER: usize = 64 << 10;
 
-/// The known objects of a kind. They outlive each watch, so that objects that went while nobody watched are
-/// reported, too.
+/// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,
@@ -45,7 +44,7 @@ pub(super) struct Known {
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
-    /// The epoch of the project's objects at that list.
+    /// The epoch of the project's kinds at that list.
     epoch: u64,
     /// The object that was looked at last.
     looked: Option<Watched>,
@@ -69,7 +68,7 @@ impl Known {
     }
 }
 
-/// The record of an object that was reported.
+/// How an object was told.
 #[derive(Clone)]
 struct Mark {
     ours: bool,

@@ -1,4 +1,5 @@
-//! The rules, one file each: what is wrong, what to do, what is never accused, and the judgement.
+//! The rules, one file each: what is wrong, what to do, what is never accused, the judgement, and its tests.
+//! A new rule is a file, with its line in the `mod.rs` of its folder and in `RULES`.
 
 pub(super) mod answers;
 mod cache;
@@ -6,7 +7,7 @@ mod deletion;
 pub(super) mod loops;
 mod owners;
 
-use super::rule::{Rule, Told};
+use super::rule::{Guessed, Rule, Told};
 use opdev_event::FindingSeverity;
 
 /// All of them; what explains others comes before these.
@@ -57,30 +58,10 @@ pub static RULES: &[&Rule] = &[
     &answers::deprecated_api::RULE,
 ];
 
-/// Rules that count within a reconcile, or judge what it did not do: never told of one that is guessed.
-const OF_TRACED: [&str; 6] = [
-    "call-budget",
-    "blocked-worker",
-    "noisy-watch",
-    "not-idempotent-after-restart",
-    "error-swallowed",
-    "ready-too-early",
-];
-/// Rules that say for which object a reconcile was: a warning at most of one that is guessed.
-const OF_BORDERS: [&str; 7] = [
-    "name-collision",
-    "missing-owner",
-    "finalizer-order",
-    "created-while-deleting",
-    "foreign-object",
-    "lost-update",
-    "event-dropped",
-];
-
 /// Takes back what a guessed reconcile does not prove.
 pub(super) fn doubt(told: &mut Vec<Told>) {
-    told.retain(|one| !OF_TRACED.contains(&one.rule.id));
-    for one in told.iter_mut().filter(|one| OF_BORDERS.contains(&one.rule.id)) {
+    told.retain(|one| one.rule.guessed != Guessed::Never);
+    for one in told.iter_mut().filter(|one| one.rule.guessed == Guessed::Warning) {
         one.severity = one.severity.max(FindingSeverity::Warning);
     }
 }

@@ -20,7 +20,7 @@ pub mod reload_request;
 mod tasks;
 mod user_command;
 
-pub use background::Opdev;
+pub use background::opdev::Opdev;
 pub use drafts::draft::Drafts;
 
 pub use objects::undo_list::UndoList;

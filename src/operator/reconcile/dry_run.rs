@@ -1,10 +1,11 @@
 //! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and
-//! nothing outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart,
-//! `program/dry_run` a program.
+//! nothing outside is changed; the API refuses writes and lets only dry runs through. `chart/plan` tries a
+//! chart, `program/dry_run` a program.
 
-use super::program::dry_run;
+use crate::chart;
 use crate::dry_run_report::Shadowed;
 use crate::job::{Job, ReadObject};
+use crate::program::dry_run;
 use futures::stream::{self, StreamExt};
 use opdev_cache::caches::Hub;
 use opdev_client::read_only::ReadOnly;
@@ -137,8 +138,8 @@ async fn one(trial: &Trial, renders: &Arc<Renders>, object: &Arc<Value>, deadlin
     };
     let read = ReadObject { resource, object };
     match &trial.watch.reconciler {
-        Reconciler::Chart(chart) => {
-            let mut reconcile = super::chart_reconcile(job, Arc::clone(chart), read, Instant::now());
+        Reconciler::Chart(reconciler) => {
+            let mut reconcile = chart::begin(job, Arc::clone(reconciler), read, Instant::now());
             Tried::Ran(Box::new(reconcile.shadow(trial.ask).await))
         }
         Reconciler::Type(typed) => {

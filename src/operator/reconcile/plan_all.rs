@@ -1,5 +1,5 @@
 //! Plans of all reconciles, made without a running operator: objects are listed, tried, and nothing is
-//! watched or written. Read `reconcile/trial.rs` for how each one is tried.
+//! watched or written. Read `dry_run` for how each one is tried.
 
 use super::dry_run;
 use super::dry_run::Trial;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
-/// How deep fields may lie.
+/// The deepest level of fields.
 const DEEPEST: usize = 8;
 /// Values of one enumeration that are tried at most.
 const MOST_VALUES: usize = 3;

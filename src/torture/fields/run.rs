@@ -19,7 +19,7 @@ const NAMESPACES: [&str; 2] = ["fields-changed", "fields-new"];
 /// Stands for either of them.
 const HERE: &str = "NAMESPACE";
 
-/// What the operator had written at each point.
+/// Objects that the operator had written at each point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldRan {
     pub(super) base: Snapshot,
@@ -104,8 +104,8 @@ fn here(text: &str) -> String {
     NAMESPACES.iter().fold(text.to_owned(), |text, namespace| text.replace(namespace, HERE))
 }
 
-/// What the operator has written for an object: not what the controllers of the cluster made of that, and of
-/// the object itself only its finalizers.
+/// Objects that the operator has written for an object: not those that controllers of the cluster made of them,
+/// and of the object itself only its finalizers.
 fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot {
     let all = objects(&stage.plane);
     let counts = |object: &&Value| {

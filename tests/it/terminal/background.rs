@@ -38,11 +38,13 @@ fn an_upgrade_is_rehearsed_beside_the_screen() {
     pty.keys("gv");
     pty.wait_for("rehearsed in");
     pty.wait_for("spec.selector");
+    pty.wait_for("Found · 1");
     pty.keys("\r");
+    pty.wait_without("Found · 1");
     pty.wait_for("opdev upgrade --from v1.0.0 --only plain");
     // Back to the list, then to the panes.
     pty.keys("\x1b");
-    pty.wait_for("whole page");
+    pty.wait_for("Found · 1");
     pty.keys("\x1b");
     pty.wait_for("to apply a sample");
     pty.keys("q");

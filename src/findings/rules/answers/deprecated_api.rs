@@ -1,8 +1,7 @@
 //! An API that goes in a coming version.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
            not looked at.",
     never: "warnings of other sorts, such as those of webhooks.",
     fix: "Use what the warning names in its place.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -34,4 +36,28 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
 /// The words of Kubernetes for kinds, versions and fields that go, or that do nothing any more.
 fn is_deprecation(text: &str) -> bool {
     ["deprecated", "unavailable in v", "non-functional in v"].iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_deprecated_api_is_told_once_with_the_words_of_the_server() {
+        let run = |text: &str| {
+            let mut world = World::new();
+            for name in ["a", "b"] {
+                world.reconcile(|one| {
+                    let target = format!("endpoints/{name}");
+                    let (verb, text) = ("create".to_owned(), text.to_owned());
+                    one.warnings = vec![WarningFact { verb, target, text, place: None }];
+                });
+            }
+            world.rules()
+        };
+        let words = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+        assert_eq!(run(words), [("deprecated-api".to_owned(), FindingSeverity::Warning)]);
+        assert_eq!(run("spec.nodeName: non-functional in v1.27+").len(), 1);
+        assert!(run("unknown field \"spec.foo\"").is_empty());
+    }
 }

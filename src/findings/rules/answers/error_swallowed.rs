@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::is_never;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::{Evidence, RefusalFact, WriteFact};
 
@@ -19,7 +18,10 @@ pub(crate) static RULE: Rule = Rule {
             missing right, a quota, a policy); Events; reconciles that write what went wrong into the status.",
     fix: "Return the error: controller-runtime tries again with growing pauses. Where trying again cannot help, \
           return reconcile.TerminalError and say it in a condition.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -89,4 +91,47 @@ fn short(message: &str) -> String {
         words.push('…');
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn an_error_that_nobody_returns_is_told_and_one_that_the_status_says_is_not() {
+        let refused = || RefusalFact {
+            at: at(1),
+            verb: "create".to_owned(),
+            target: "configmaps/web".to_owned(),
+            object: Some(child("ConfigMap", "web").key()),
+            status: 422,
+            reason: "Invalid".to_owned(),
+            message: "metadata.name: Invalid value".to_owned(),
+            ..RefusalFact::default()
+        };
+        let run = |change: &dyn Fn(&mut Evidence)| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.refusals = vec![refused()];
+                change(one);
+            });
+            world.rules()
+        };
+        let status =
+            |ready: bool| WriteFact { at: at(3), became_ready: ready, ..update(&cr("a"), "status", vec![]) };
+        let told = |severity| vec![("error-swallowed".to_owned(), severity)];
+        assert_eq!(run(&|_| {}), told(FindingSeverity::Warning));
+        assert_eq!(run(&|one| one.writes = vec![status(true)]), told(FindingSeverity::Error));
+        assert!(run(&|one| one.writes = vec![status(false)]).is_empty(), "a condition says it");
+        assert!(run(&|one| one.error = "metadata.name".to_owned()).is_empty(), "it is returned");
+        assert!(run(&|one| one.requeue = Some(Duration::from_secs(5))).is_empty(), "it is tried again");
+        assert!(run(&|one| one.refusals[0].repeated = true).is_empty(), "a second try went well");
+        assert!(run(&|one| one.refusals[0].status = 409).is_empty(), "it is there already");
+        assert!(run(&|one| one.refusals[0].target = "events/web".to_owned()).is_empty(), "an Event");
+        assert!(run(&|one| one.refusals[0].disturbed = true).is_empty(), "a fault of opdev's own");
+        let other =
+            run(&|one| one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", "web"), 4) }]);
+        assert!(other.is_empty(), "made in another way: {other:?}");
+    }
 }

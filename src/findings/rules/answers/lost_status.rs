@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "defaults that the program sets in memory; zero values; lists that differ in what is left \
            out.",
     fix: "Write the status with Status().Update or Status().Patch, and all else with Update or Patch.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: Some(absent),
 };
@@ -48,5 +50,35 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile)
             .say(crate::rule::place(&one.about, path), why);
         out.push(Told { field: path.clone(), controller: one.controller.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_status_that_is_sent_in_vain_is_told() {
+        let run = |change: fn(&mut WriteFact), later: bool| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let mut write = update(&cr("a"), "", Vec::new());
+                change(&mut write);
+                one.writes = vec![write];
+            });
+            if later {
+                world.reconcile(|one| {
+                    one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])];
+                });
+            }
+            world.wait(7);
+            world.loud()
+        };
+        assert_eq!(run(|write| write.lost = ".status.phase".to_owned(), false), ["lost-status"]);
+        assert!(run(|write| write.lost = ".status.phase".to_owned(), true).is_empty());
+        assert_eq!(
+            run(|write| write.beside_status = ".metadata.finalizers".to_owned(), false),
+            ["lost-status"]
+        );
     }
 }

@@ -1,8 +1,7 @@
 //! A call that the roles of the operator do not allow.
 
 use crate::facts::{Table, failed_by};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint};
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "refusals of a namespace that is going, of a quota, of Pod Security or of a webhook.",
     fix: "Add the rule to the markers and write the roles anew: `opdev rbac --observed` shows the \
            line.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -33,5 +35,41 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let told = Told::of(&RULE, evidence).say(&right, why);
         let severity = if failed_by(evidence, refusal) { Error } else { Hint };
         out.push(Told { severity, field: right, ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_call_that_rbac_refuses_is_told_where_the_reconcile_fails_by_it() {
+        let run = |verb: &str, forbidden: &str, error: &str, times: usize| {
+            let mut world = World::new();
+            for _ in 0..times {
+                world.reconcile(|one| {
+                    one.refusals = vec![RefusalFact {
+                        at: at(1),
+                        verb: verb.to_owned(),
+                        target: "services/web".to_owned(),
+                        object: Some(cr("web").key()),
+                        status: 403,
+                        reason: "Forbidden".to_owned(),
+                        message: forbidden.to_owned(),
+                        ..RefusalFact::default()
+                    }];
+                    one.error = error.to_owned();
+                });
+            }
+            world.loud()
+        };
+        let forbidden = "services \"web\" is forbidden: User \"system:serviceaccount:a:b\" cannot update resource \"services\" in API group \"\"";
+        assert_eq!(run("update", forbidden, "forbidden", 1), ["missing-right"]);
+        let forbidden = "nodes \"web\" is forbidden: User \"a\" cannot get resource \"nodes\"";
+        assert_eq!(run("get", forbidden, forbidden, 3), ["missing-right"]);
+        assert!(
+            run("get", forbidden, "Service \"web\" not found", 3).is_empty(),
+            "asked once, and done without it"
+        );
     }
 }

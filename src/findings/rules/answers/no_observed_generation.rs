@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
 
 pub(crate) static RULE: Rule = Rule {
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "reconciles that failed; conditions that say it themselves.",
     fix: "Set status.observedGeneration to metadata.generation with each write of the status, or observedGeneration of each \
           condition.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: None,
     absent: Some(absent),
 };
@@ -52,5 +54,37 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         };
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say("", why);
         out.push(Told { severity, controller: one.controller.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_status_that_is_behind_is_told_at_rest() {
+        let run = |status: Value, requeue: Option<Duration>| {
+            let mut world = World::new();
+            world.seen(&cr("a"), shelf(3, json!({})));
+            world.reconcile(|one| {
+                one.requeue = requeue;
+                one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])];
+            });
+            world.seen(&cr("a"), shelf(3, json!({"status": status})));
+            world.wait(13);
+            world.rules()
+        };
+        let told = |severity| vec![("no-observed-generation".to_owned(), severity)];
+        assert_eq!(run(json!({"observedGeneration": 2}), None), told(FindingSeverity::Warning));
+        assert_eq!(run(json!({"phase": "Ready"}), None), told(FindingSeverity::Hint));
+        assert!(run(json!({"observedGeneration": 3}), None).is_empty());
+        let conditions = |observed: &[i64]| {
+            let one =
+                |observed: &i64| json!({"type": "Ready", "status": "True", "observedGeneration": observed});
+            json!({"conditions": observed.iter().map(one).collect::<Vec<Value>>()})
+        };
+        assert!(run(conditions(&[2, 3]), None).is_empty(), "a condition says it");
+        assert_eq!(run(conditions(&[1, 2]), None), told(FindingSeverity::Warning));
+        assert!(run(json!({"observedGeneration": 2}), Some(Duration::from_secs(5))).is_empty(), "it waits");
     }
 }

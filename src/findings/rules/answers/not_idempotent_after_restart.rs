@@ -1,8 +1,7 @@
 //! A restart of the same program writes again what it had written.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -20,7 +19,10 @@ pub(crate) static RULE: Rule = Rule {
            count, nor does what was written in the 10 s before.",
     fix: "Compute the field from the custom resource and from what the API server has. Keep in the \
            object what was generated once.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -41,5 +43,81 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         );
         let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, path), why);
         out.push(Told { field: path.clone(), ..told.about(&write.object) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_restart_of_the_same_program_that_changes_a_settled_field_is_told() {
+        let run = |files: &[&str], change: fn(u64, &mut Evidence), between: fn(u64, &mut World)| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.writes =
+                    vec![WriteFact { owners: owned(true), ..create(&child("ConfigMap", "a-web"), 1) }];
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            for round in 0..3 {
+                world.reconcile(|_| {});
+                world.wait(15);
+                world.restart(files);
+                between(round, &mut world);
+                world.reconcile(|one| {
+                    one.causes = vec![Cause { at: one.at, kind: CauseKind::Start }];
+                    let host = FieldFact {
+                        shown: ("a".to_owned(), "b".to_owned()),
+                        ..field(".data.host", round + 1, round + 2)
+                    };
+                    let write = WriteFact {
+                        at: one.at,
+                        owners: owned(true),
+                        ..update(&child("ConfigMap", "a-web"), "", vec![host])
+                    };
+                    one.writes = vec![write];
+                    change(round, one);
+                });
+            }
+            world
+                .rules()
+                .into_iter()
+                .filter(|(rule, _)| rule == "not-idempotent-after-restart")
+                .map(|(_, severity)| severity)
+                .next()
+        };
+        let nothing = |_: u64, _: &mut World| {};
+        let same = |_: u64, _: &mut Evidence| {};
+        assert_eq!(run(&[], same, nothing), Some(FindingSeverity::Error));
+        assert_eq!(run(&["controller.go"], same, nothing), None, "another program");
+        let once = |round: u64, one: &mut Evidence| {
+            if round > 0 {
+                one.writes.clear();
+            }
+        };
+        assert_eq!(run(&[], once, nothing), None, "once may be what was missed");
+        assert_eq!(
+            run(&[], |_, one| one.writes[0].fields[0].other = "kubectl-edit".to_owned(), nothing),
+            None,
+            "drift"
+        );
+        assert_eq!(run(&[], |_, one| one.writes[0].fields[0].time = true, nothing), None, "a time");
+        assert_eq!(
+            run(&[], |_, one| one.writes[0].object.gvk.kind = "Secret".to_owned(), nothing),
+            None,
+            "a certificate"
+        );
+        let changed = |round: u64, world: &mut World| {
+            world.seen(&cr("a"), shelf(2 + i64::try_from(round).unwrap(), json!({})));
+        };
+        assert_eq!(run(&[], same, changed), None, "the custom resource was changed while it was stopped");
+        let input = |round: u64, one: &mut Evidence| {
+            one.reads.push(ReadFact {
+                objects: vec![child("Secret", "input").key()],
+                missing: false,
+                version: round.to_string(),
+            });
+        };
+        assert_eq!(run(&[], input, nothing), None, "what it reads has changed");
     }
 }

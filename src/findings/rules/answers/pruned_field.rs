@@ -1,8 +1,7 @@
 //! A field that the API server drops.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 
@@ -15,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     when: "a value that was sent is not in the answer; a warning for the kind of another project.",
     never: "values that are zero or empty; creationTimestamp.",
     fix: "Write the CRD anew from the types and apply it, or remove the field.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -31,5 +33,21 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             .say(crate::rule::place(&write.object, &write.pruned), why)
             .about(&write.object);
         out.push(Told { severity: if own { Error } else { Warning }, field: write.pruned.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_field_that_the_server_drops_is_told() {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.writes =
+                vec![WriteFact { pruned: ".spec.colour".to_owned(), ..update(&cr("a"), "", Vec::new()) }];
+        });
+        world.wait(7);
+        assert_eq!(world.loud(), ["pruned-field"]);
     }
 }

@@ -1,8 +1,7 @@
 //! A status that says Ready before the workload is.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
            for the object wants pods of which none is ready.",
     never: "workloads with no replicas; conditions about an older generation.",
     fix: "Look at status.observedGeneration and status.readyReplicas of the workload before the condition is set.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -47,5 +49,35 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             format!("{} says Ready, and 0 of {wanted} pods of {} are ready", evidence.object, maker.object);
         out.push(Told::of(&RULE, evidence).say(&key.kind, why).about(&maker.object));
         return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn ready_without_a_ready_pod_is_told_and_ready_with_one_is_not() {
+        let run = |replicas: u64, ready: u64| {
+            let mut world = World::new();
+            let deployment = child("Deployment", "web");
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&deployment, 0) }];
+            });
+            world.seen(
+                &deployment,
+                json!({"spec": {"replicas": replicas}, "status": {"readyReplicas": ready}}),
+            );
+            world.reconcile(|one| {
+                one.causes = own();
+                let status = update(&cr("a"), "status", vec![field(".status.conditions", 0, 1)]);
+                one.writes = vec![WriteFact { at: one.at, became_ready: true, ..status }];
+            });
+            world.loud()
+        };
+        assert_eq!(run(2, 0), ["ready-too-early"]);
+        assert!(run(2, 1).is_empty());
+        assert!(run(0, 0).is_empty(), "scaled to nothing");
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::{call_of, failed_by};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
             by something else.",
     fix: "Send what the API server accepts; a field that cannot be changed needs the object deleted \
            and made anew.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &["same-error"],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -53,5 +55,75 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let told = Told::of(&RULE, evidence).say(format!("{} {}", refusal.verb, refusal.target), why);
         let place = refusal.place.clone();
         out.push(Told { field: format!("{} {}", refusal.target, refusal.field), place, ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn what_the_server_refuses_twice_is_told_but_not_what_ends_well() {
+        let refusal = |status: u16, reason: &str, message: &str| RefusalFact {
+            at: at(1),
+            verb: "update".to_owned(),
+            target: "services/web".to_owned(),
+            status,
+            reason: reason.to_owned(),
+            field: "spec.clusterIP".to_owned(),
+            message: message.to_owned(),
+            ..RefusalFact::default()
+        };
+        let run = |one_refusal: RefusalFact, error: &str, times: usize| {
+            let mut world = World::new();
+            for _ in 0..times {
+                world.reconcile(|one| {
+                    one.refusals = vec![one_refusal.clone()];
+                    one.error = error.to_owned();
+                });
+            }
+            world.loud()
+        };
+        let invalid = refusal(422, "Invalid", "field is immutable");
+        assert_eq!(run(invalid.clone(), "invalid", 2), ["refused-write"]);
+        assert!(run(invalid.clone(), "invalid", 1).is_empty());
+        assert_eq!(run(invalid.clone(), "", 4), ["error-swallowed"], "it ends well: another fault");
+        assert!(run(RefusalFact { dry_run: true, ..invalid }, "invalid", 4).is_empty());
+        let quota = "pods \"x\" is forbidden: exceeded quota";
+        assert_eq!(run(refusal(403, "Forbidden", quota), "quota", 2), ["refused-write"]);
+    }
+
+    #[test]
+    fn a_refusal_that_the_code_ignores_is_no_fault_because_something_else_fails() {
+        let refusal = |verb: &str, status: u16, reason: &str, message: &str| RefusalFact {
+            at: at(1),
+            verb: verb.to_owned(),
+            target: "services/web".to_owned(),
+            object: Some(cr("web").key()),
+            status,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            ..RefusalFact::default()
+        };
+        let run = |refusals: &[&RefusalFact], error: &str| {
+            let mut world = World::new();
+            for _ in 0..3 {
+                world.reconcile(|one| {
+                    one.refusals = refusals.iter().copied().cloned().collect();
+                    one.error = error.to_owned();
+                });
+            }
+            world.loud()
+        };
+        let there = refusal("create", 409, "AlreadyExists", "services \"web\" already exists");
+        let text = "making it: services \"web\" already exists";
+        assert_eq!(run(&[&there], text), ["refused-write"]);
+        assert!(run(&[&there], "Service \"web\" not found").is_empty(), "the cache failed it");
+        assert!(run(&[&there], "dial tcp: connection refused").is_empty(), "another fault");
+        let invalid = refusal("update", 422, "Invalid", "the value of clusterIP is immutable");
+        assert_eq!(run(&[&invalid], "could not update"), ["refused-write"], "in words of its own");
+        assert_eq!(run(&[&invalid, &there], text), ["refused-write"]);
+        let create = refusal("create", 422, "Invalid", "the value of clusterIP is wrong");
+        assert_eq!(run(&[&create], "Service \"web\" not found"), ["refused-write"], "it could not be made");
     }
 }

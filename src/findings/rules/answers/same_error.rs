@@ -1,8 +1,7 @@
 //! An error that does not go away.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -15,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "what opdev itself refuses because pods are simulated. On the embedded control plane also errors that no \
             answer of the API server explains, where the reconcile looks for pods or their addresses.",
     fix: "Look at the error: what it waits for may never come.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -31,4 +33,43 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         track.errors, evidence.error
     );
     out.push(Told::of(&RULE, evidence).say("", why));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn an_application_that_does_not_answer_is_no_fault_where_pods_are_simulated() {
+        let (talks, shards) =
+            ("received unknown message type: 72", "dial tcp: lookup web.default.svc: no such host");
+        let fails = |embedded: bool, pods: bool, error: &str, refused: &str| {
+            let mut world = World::new();
+            world.findings.table.embedded = embedded;
+            let deleted = json!({"finalizers": ["lib.example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
+            world.reconcile(|_| {});
+            world.seen(&cr("a"), shelf(2, deleted));
+            for _ in 0..12 {
+                world.reconcile(|one| {
+                    (one.pods, one.error, one.deleting) = (pods, error.to_owned(), true);
+                    if !refused.is_empty() {
+                        let message = refused.to_owned();
+                        let verb = "get".to_owned();
+                        one.refusals =
+                            vec![RefusalFact { status: 500, verb, message, ..RefusalFact::default() }];
+                    }
+                });
+                world.now += 6_000;
+            }
+            world.wait(2);
+            world.loud()
+        };
+        let both = ["same-error", "stuck-deletion"];
+        assert_eq!(fails(false, true, talks, ""), both, "on a cluster pods are real");
+        assert!(fails(true, true, talks, "").is_empty());
+        assert!(fails(true, false, shards, "").is_empty());
+        assert_eq!(fails(true, false, talks, ""), both, "it has nothing to do with pods");
+        assert_eq!(fails(true, true, "no such thing", "no such thing"), both, "the API server's own word");
+        assert_eq!(fails(true, true, "Secret \"a\" not found", ""), both, "the cache's own word");
+    }
 }

@@ -1,8 +1,7 @@
 //! A cache that holds much more than what is used of it.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 
 pub(crate) static RULE: Rule = Rule {
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "kinds of which a reconcile has used an object of somebody else; caches of one namespace, and of metadata only.",
     fix: "Give the children a label, and narrow the cache to it: \
           cache.Options{ByObject: map[client.Object]cache.ByObject{&Kind{}: {Label: ...}}}.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: None,
     absent: Some(absent),
 };
@@ -38,5 +40,46 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let told = Told::new(&RULE, object, table.now, *reconcile).say(kind, why);
         let fix = RULE.fix.replace("&Kind{}", &format!("&{kind}{{}}"));
         out.push(Told { fix, field: kind.clone(), controller: controller.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+    use opdev_event::evidence::CachedFact;
+
+    /// Reconciles that make a child in a cache of so many objects, and read what else is named.
+    fn cache(
+        objects: usize,
+        read: &[ObjectRef],
+        causes: Option<&ObjectRef>,
+    ) -> Vec<(String, FindingSeverity)> {
+        let mut world = World::new();
+        let role = child("ClusterRole", "a");
+        world.reconcile(|one| one.writes = vec![create(&role, 1)]);
+        world.now += 30_000;
+        world.reconcile(|one| {
+            let of = |object: &ObjectRef| ReadFact { objects: vec![object.key()], ..ReadFact::default() };
+            one.reads = std::iter::once(&role).chain(read).map(of).collect();
+            one.cached =
+                vec![CachedFact { kind: "ClusterRole".to_owned(), objects, ..CachedFact::default() }];
+            let by = |object: &ObjectRef| woken(object.clone(), WatchEvent::Modified, None, false);
+            one.causes = causes.map(by).into_iter().collect();
+        });
+        world.wait(20);
+        world.rules().into_iter().filter(|(rule, _)| rule == "cache-too-wide").collect()
+    }
+
+    #[test]
+    fn a_cache_that_holds_what_nobody_uses_is_a_hint() {
+        let hint = [("cache-too-wide".to_owned(), FindingSeverity::Hint)];
+        assert_eq!(cache(70, &[], None), hint);
+        assert!(cache(9, &[], None).is_empty(), "few");
+        let admin = child("ClusterRole", "admin");
+        assert!(
+            cache(70, std::slice::from_ref(&admin), None).is_empty(),
+            "one that others made: a label does not fit"
+        );
+        assert!(cache(70, &[], Some(&admin)).is_empty(), "others lead to reconciles");
     }
 }

@@ -1,8 +1,7 @@
 //! Writes that are refused because the object has changed.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
            resourceVersion was sent three times, as RetryOnConflict over a cache does.",
     never: "conflicts that the next reconcile repairs.",
     fix: "Patch only your own fields, or read the object live inside the retry.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::AfterStop,
     judge: Some(judge),
     absent: None,
 };
@@ -40,5 +42,39 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let told = Told::of(&RULE, evidence).say(&key.kind, why);
         out.push(Told { severity: if again { Error } else { Warning }, field: key.to_string(), ..told });
         return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn conflicts_count_once_they_come_in_a_row() {
+        let conflict = |sent: &str| RefusalFact {
+            at: at(1),
+            verb: "update".to_owned(),
+            target: "shelves/a".to_owned(),
+            object: Some(cr("a").key()),
+            status: 409,
+            reason: "Conflict".to_owned(),
+            sent: sent.to_owned(),
+            ..RefusalFact::default()
+        };
+        let run = |sent: [&str; 3], success: bool| {
+            let mut world = World::new();
+            for one_sent in sent {
+                world.reconcile(|one| one.refusals = vec![conflict(one_sent)]);
+                if success {
+                    world.reconcile(|one| {
+                        one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])];
+                    });
+                }
+            }
+            world.rules()
+        };
+        assert_eq!(run(["1", "2", "3"], false), [("conflict".to_owned(), FindingSeverity::Warning)]);
+        assert_eq!(run(["1", "1", "1"], false), [("conflict".to_owned(), FindingSeverity::Error)]);
+        assert!(run(["1", "2", "3"], true).is_empty());
     }
 }

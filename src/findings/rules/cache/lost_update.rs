@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::is_plane;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
@@ -19,7 +18,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "putting drift back; apply; its own earlier write.",
     fix: "Send only the fields that you compute: client.MergeFrom, or apply; or keep the \
            resourceVersion: client.MergeFromWithOptimisticLock.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Warning,
+    torture: InTorture::AfterStop,
     judge: Some(judge),
     absent: None,
 };
@@ -43,5 +45,37 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         );
         let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
         out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_value_of_another_client_is_not_put_back() {
+        let run = |change: fn(&mut WriteFact)| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let carried = FieldFact {
+                    carried: true,
+                    other: "kubectl-scale".to_owned(),
+                    ..field(".spec.replicas", 5, 3)
+                };
+                let mut write = update(&child("Deployment", "theirs"), "", vec![carried]);
+                write.verb = WriteVerb::Patch;
+                write.tied = true;
+                change(&mut write);
+                one.writes = vec![write];
+            });
+            world.loud()
+        };
+        assert_eq!(run(|_| {}), ["lost-update"]);
+        assert!(run(|write| write.verb = WriteVerb::Apply).is_empty());
+        assert!(run(|write| write.fields[0].carried = false).is_empty(), "drift is put back");
+        assert!(
+            run(|write| write.fields[0].other = "manager".to_owned()).is_empty(),
+            "its own earlier write"
+        );
     }
 }

@@ -1,8 +1,7 @@
 //! A reconcile that failed because its cache was behind.
 
 use crate::facts::{Table, failed_by};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, StaleFact};
 
@@ -19,7 +18,10 @@ pub(crate) static RULE: Rule = Rule {
     fix: "Do not count on the cache right after a write: use what the write returned, or end the \
            reconcile and wait for the event. From controller-runtime 0.25 on a read waits for the program's own write \
            where the manager's options set Client.Cache.EnableReadYourWritesConsistency.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -52,4 +54,56 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let why = format!("{}, and the reconcile {how}", stale.message);
     let told = Told::of(&RULE, evidence).say(&stale.object.kind, why);
     out.push(Told { field: stale.object.kind.clone(), ..told });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_cache_that_lacks_what_was_just_made_is_told_where_it_fails_the_reconcile() {
+        let of = |missing: bool, error: &str| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let message = "the cache was behind".to_owned();
+                one.stale = vec![StaleFact { object: cr("web").key(), missing, message }];
+                one.error = error.to_owned();
+            });
+            world.loud()
+        };
+        let run = |error| of(true, error);
+        let words = "Shelf.lib.example.com \"web\" not found";
+        assert!(of(false, words).is_empty(), "the cache had an older version of it");
+        assert_eq!(run("Shelf.lib.example.com \"web\" not found"), ["stale-read"]);
+        assert!(run("Shelf.lib.example.com \"other\" not found").is_empty(), "another object");
+        assert!(run("Secret \"web\" not found").is_empty(), "another kind of the same name");
+        assert!(run("secrets \"web\" not found").is_empty(), "the API server's own answer");
+        assert!(run("").is_empty(), "it went well");
+    }
+
+    #[test]
+    fn a_conflict_by_a_stale_read_is_told_where_the_reconcile_failed_by_it() {
+        let conflict = RefusalFact {
+            at: at(1),
+            verb: "update".to_owned(),
+            target: "shelves/a".to_owned(),
+            object: Some(cr("a").key()),
+            status: 409,
+            reason: "Conflict".to_owned(),
+            sent: "1".to_owned(),
+            ..RefusalFact::default()
+        };
+        let stale = |error: &str| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let message = "the cache was behind".to_owned();
+                one.stale = vec![StaleFact { object: cr("a").key(), missing: false, message }];
+                one.refusals = vec![conflict.clone()];
+                one.error = error.to_owned();
+            });
+            world.loud()
+        };
+        assert_eq!(stale("the object has been modified"), ["stale-read"]);
+        assert!(stale("").is_empty(), "answered with a requeue");
+    }
 }

@@ -1,8 +1,7 @@
 //! A reconcile of a deleted object that makes children again.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -15,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     when: "at the create of a name that was made before the deletion.",
     never: "a new name, such as that of a cleanup Job.",
     fix: "Return after the cleanup where the object has a deletionTimestamp.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Warning,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -29,5 +31,31 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             let why = format!("{} is being deleted, and its reconcile made {object} again", evidence.object);
             out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_child_is_not_made_again_while_its_owner_goes() {
+        let deleted =
+            json!({"finalizers": ["lib.example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let run = |name: &str| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", "data"), 1) }];
+            });
+            world.now = 1000;
+            world.seen(&cr("a"), shelf(2, deleted.clone()));
+            world.reconcile(|one| {
+                one.deleting = true;
+                one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", name), 1500) }];
+            });
+            world.loud()
+        };
+        assert_eq!(run("data"), ["created-while-deleting"]);
+        assert!(run("cleanup").is_empty());
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::{is_never, is_programs};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
            goes well, an error where it fails.",
     never: "children that the operator had deleted before.",
     fix: "Clean up first, and take the finalizer off once nothing is left.",
-    storm: false,
+    ends: Ends::WithChild,
+    explains: &[],
+    guessed: Guessed::Warning,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -58,5 +60,54 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         );
         let told = Told::of(&RULE, evidence).say(&refusal.target, why);
         out.push(Told { field: refusal.target.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn the_finalizer_goes_last() {
+        let deleting = |one: &mut Evidence| {
+            one.deleting = true;
+            let released = vec!["lib.example.com/cleanup".to_owned()];
+            WriteFact {
+                at: at(100),
+                deleting: true,
+                held: false,
+                released,
+                ..update(&cr("a"), "", Vec::new())
+            }
+        };
+        let role = child("ConfigMap", "a-data");
+        let deleted = |millis| WriteFact {
+            at: at(millis),
+            verb: WriteVerb::Delete,
+            created: false,
+            ..create(&child("ConfigMap", "a-data"), 1)
+        };
+        let mut world = World::new();
+        world.reconcile(|one| one.writes = vec![WriteFact { tied: true, ..create(&role, 1) }]);
+        world.reconcile(|one| one.writes = vec![deleting(one), deleted(120)]);
+        assert_eq!(world.rules(), [("finalizer-order".to_owned(), FindingSeverity::Warning)]);
+        let mut fails = World::new();
+        fails.reconcile(|one| {
+            one.writes = vec![deleting(one)];
+            one.error = "configmaps \"a\" not found".to_owned();
+            let refusal = RefusalFact {
+                at: at(120),
+                verb: "delete".to_owned(),
+                target: "configmaps/a".to_owned(),
+                status: 404,
+                ..RefusalFact::default()
+            };
+            one.refusals = vec![refusal];
+        });
+        assert_eq!(fails.rules(), [("finalizer-order".to_owned(), FindingSeverity::Error)]);
+        let mut good = World::new();
+        good.reconcile(|one| one.writes = vec![WriteFact { tied: true, ..create(&role, 1) }]);
+        good.reconcile(|one| one.writes = vec![deleted(50), deleting(one)]);
+        assert!(good.loud().is_empty(), "{:?}", good.rules());
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::call_of;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
     when: "two writes were refused because the namespace is being terminated.",
     never: "the first one.",
     fix: "Stop where the namespace has a deletionTimestamp, and end what the finalizer waits for.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -33,5 +35,30 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             out.push(Told::of(&RULE, evidence).say("", why));
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_write_into_a_namespace_that_ends_is_told() {
+        let mut world = World::new();
+        for _ in 0..3 {
+            world.reconcile(|one| {
+                one.refusals = vec![RefusalFact {
+                    at: at(1),
+                    verb: "update".to_owned(),
+                    target: "services/web".to_owned(),
+                    status: 403,
+                    reason: "NamespaceTerminating".to_owned(),
+                    message: "because it is being terminated".to_owned(),
+                    ..RefusalFact::default()
+                }];
+                one.error = "terminating".to_owned();
+            });
+        }
+        assert_eq!(world.loud(), ["namespace-terminating"]);
     }
 }

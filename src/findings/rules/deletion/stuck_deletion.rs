@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::is_programs;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 
 pub(crate) static RULE: Rule = Rule {
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
            rest, with no requeue and no retry planned.",
     never: "reconciles that come and wait; finalizers of Kubernetes itself; errors of simulated pods.",
     fix: "Take the finalizer off in each way through the reconciler that a deleted object can go.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: None,
     absent: Some(absent),
 };
@@ -52,5 +54,33 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             continue;
         };
         out.push(Told::new(&RULE, &live.object, table.now, 0).say("", why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_deletion_that_does_not_end_is_told_and_one_that_waits_is_not() {
+        let deleted =
+            json!({"finalizers": ["lib.example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let run = |seen: bool, requeue: Option<Duration>, error: &str| {
+            let mut world = World::new();
+            world.reconcile(|_| {});
+            world.seen(&cr("a"), shelf(2, deleted.clone()));
+            world.now += 50;
+            for _ in 0..if error.is_empty() { usize::from(seen) } else { 4 } {
+                world.reconcile(|one| {
+                    (one.deleting, one.requeue, one.error) = (true, requeue, error.to_owned());
+                });
+            }
+            world.wait(36);
+            world.loud()
+        };
+        assert_eq!(run(false, None, ""), ["stuck-deletion"]);
+        assert_eq!(run(true, None, ""), ["stuck-deletion"]);
+        assert_eq!(run(true, None, "the parent is not there"), ["stuck-deletion"]);
+        assert!(run(true, Some(Duration::from_secs(10)), "").is_empty());
     }
 }

@@ -1,8 +1,7 @@
 //! A reconcile that takes long while others wait.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "reconciles of opdev itself.",
     fix: "Give each call a deadline, do not sleep in a reconcile, and ask for a requeue instead; \
            MaxConcurrentReconciles helps where the work is long by nature.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: Some(absent),
 };
@@ -54,5 +56,27 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             let why = format!("the reconcile of {object} has run for {took} s and has not ended");
             out.push(Told::new(&RULE, object, table.now, *reconcile).say("", why));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_slow_reconcile_is_told_where_others_wait() {
+        let run = |took: i64, queued: u64| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.object = cr("slow");
+                one.ended = at(took);
+            });
+            world.now = took + 1;
+            world.reconcile(|one| one.queued = Duration::from_secs(queued));
+            world.loud()
+        };
+        assert_eq!(run(12_000, 11), ["blocked-worker"]);
+        assert!(run(12_000, 0).is_empty());
+        assert_eq!(run(31_000, 0), ["blocked-worker"]);
     }
 }

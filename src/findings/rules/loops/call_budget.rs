@@ -1,8 +1,7 @@
 //! Calls to the API server that a cache would answer.
 
 use crate::facts::{Table, call_of};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::{Evidence, RefusalFact};
 
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "reads that the cache answered; a delete or a create that is in vain once.",
     fix: "Look into the cache before you create or delete. Read it once and hand it to who needs it, or read it from the manager's cache: manager.GetClient() instead of \
           GetAPIReader(), and no DisableFor for the kind.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -72,4 +74,55 @@ fn in_vain<'a>(table: &Table, evidence: &'a Evidence) -> Option<(&'a RefusalFact
         (vain && each && times >= VAIN && !matches!(resource, "events" | "leases"))
             .then_some((refusal, times))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn the_same_object_read_from_the_api_server_three_times_is_a_hint() {
+        let mut world = World::new();
+        world.reconcile(|one| one.read_live = vec![("secrets/token".to_owned(), 4)]);
+        assert_eq!(world.rules(), [("call-budget".to_owned(), FindingSeverity::Hint)]);
+        let mut world = World::new();
+        world.reconcile(|one| one.live = 60);
+        assert_eq!(world.rules().len(), 1);
+        world.told.clear();
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.live = 60;
+            one.writes = vec![create(&child("ConfigMap", "web"), 1)];
+        });
+        assert!(!world.rules().iter().any(|(rule, _)| rule == "call-budget"), "it made much");
+    }
+
+    #[test]
+    fn a_call_that_is_in_vain_in_each_reconcile_is_a_hint() {
+        let run = |verb: &str, status: u16, reason: &str, each: usize| {
+            let mut world = World::new();
+            for round in 0..20 {
+                world.reconcile(|one| {
+                    let refusal = RefusalFact {
+                        verb: verb.to_owned(),
+                        target: "services/web".to_owned(),
+                        status,
+                        reason: reason.to_owned(),
+                        ..RefusalFact::default()
+                    };
+                    one.refusals.extend((round % each == 0).then_some(refusal));
+                });
+            }
+            world.rules()
+        };
+        let hint = vec![("call-budget".to_owned(), FindingSeverity::Hint)];
+        assert_eq!(run("delete", 404, "NotFound", 1), hint);
+        assert_eq!(run("create", 409, "AlreadyExists", 1), hint);
+        assert!(run("delete", 404, "NotFound", 2).is_empty(), "now and then");
+        assert!(
+            run("create", 422, "Invalid", 1).iter().all(|(rule, _)| rule != "call-budget"),
+            "refused, not in vain"
+        );
+        assert!(run("get", 404, "NotFound", 1).is_empty(), "it looks");
+    }
 }

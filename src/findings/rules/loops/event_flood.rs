@@ -1,8 +1,7 @@
 //! One message, told again and again.
 
 use crate::facts::{EVENTS_KEPT, Table};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -20,7 +19,10 @@ pub(crate) static RULE: Rule = Rule {
            reconciles that write nothing else.",
     never: "counts that rise on one Event.",
     fix: "Record an Event when something changes, not in each reconcile.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -67,5 +69,70 @@ fn reference(key: &opdev_object::meta::ObjectKey) -> opdev_object::meta::ObjectR
         namespace: key.namespace.clone(),
         name: key.name.clone(),
         uid: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn events_with_other_words_each_time_are_a_flood_only_where_nothing_else_is_done() {
+        let run = |writes: bool| {
+            let mut world = World::new();
+            for round in 0..12_u64 {
+                world.now += 500;
+                let now = world.now;
+                world.reconcile(|one| {
+                    one.causes = timer();
+                    let event = opdev_event::evidence::EventFact {
+                        about: cr("a").key(),
+                        reason: "Synced".to_owned(),
+                        message: round,
+                    };
+                    let event = WriteFact {
+                        event: Some(event),
+                        ..create(&child("Event", &format!("e{round}")), now)
+                    };
+                    one.beside = vec![event];
+                    if writes {
+                        let path = format!(".data.k{round}");
+                        let map = child("ConfigMap", "web");
+                        one.writes = vec![WriteFact {
+                            at: one.at,
+                            ..update(&map, "", vec![field(&path, 0, round + 1)])
+                        }];
+                    }
+                });
+            }
+            world.rules().iter().any(|(rule, _)| rule == "event-flood")
+        };
+        assert!(run(false));
+        assert!(!run(true));
+    }
+
+    #[test]
+    fn the_same_event_without_end_is_told() {
+        let event = |message: fn(u64) -> u64| {
+            let mut world = World::new();
+            for round in 0..14_u64 {
+                world.reconcile(|one| {
+                    let fact = opdev_event::evidence::EventFact {
+                        about: cr("a").key(),
+                        reason: "Synced".to_owned(),
+                        message: message(round),
+                    };
+                    let write = create(&child("Event", &format!("e-{round}")), 10);
+                    one.beside = vec![WriteFact { at: one.at, event: Some(fact), ..write }];
+                    let replicas = vec![field(".spec.replicas", round + 1, round + 2)];
+                    one.writes =
+                        vec![WriteFact { at: one.at, ..update(&child("Deployment", "web"), "", replicas) }];
+                    one.causes = if round == 6 { by_user() } else { own() };
+                });
+            }
+            world.loud()
+        };
+        assert_eq!(event(|_| 7), ["event-flood"]);
+        assert!(event(|round| round).is_empty(), "each with another message, and work beside it");
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Turn;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 use std::collections::VecDeque;
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
            program, an autoscaler, a webhook, another client.",
     never: "Leases; what a person changes by hand twice.",
     fix: "Let one of them own the field: leave it out of what the other one writes.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &["hot-loop", "object-growth", "conflict", "unstable-output"],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -50,4 +52,35 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
 fn newest(turns: &VecDeque<Turn>) -> Option<[&Turn; 4]> {
     let from = turns.len().checked_sub(4)?;
     Some([turns.get(from)?, turns.get(from + 1)?, turns.get(from + 2)?, turns.get(from + 3)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_field_that_others_write_again_and_again_is_no_unstable_output_and_twice_is_nothing() {
+        let mut drift = World::new();
+        for _ in 0..20 {
+            drift.reconcile(|one| {
+                one.causes = by_user();
+                let replicas =
+                    FieldFact { other: "kubectl-edit".to_owned(), ..field(".spec.replicas", 5, 3) };
+                one.writes =
+                    vec![WriteFact { at: one.at, ..update(&child("Deployment", "web"), "", vec![replicas]) }];
+            });
+        }
+        assert!(drift.loud().iter().all(|rule| rule == "fight"), "{:?}", drift.loud());
+        let mut twice = World::new();
+        for _ in 0..2 {
+            twice.reconcile(|one| {
+                one.causes = by_user();
+                let replicas =
+                    FieldFact { other: "kubectl-edit".to_owned(), ..field(".spec.replicas", 5, 3) };
+                one.writes =
+                    vec![WriteFact { at: one.at, ..update(&child("Deployment", "web"), "", vec![replicas]) }];
+            });
+        }
+        assert!(twice.loud().is_empty(), "{:?}", twice.loud());
+    }
 }

@@ -1,8 +1,7 @@
 //! Reconciles whose own writes start the next one.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 
@@ -20,7 +19,10 @@ pub(crate) static RULE: Rule = Rule {
     fix: "Write only what differs. Of the custom resource watch spec, annotations and labels: \
            predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, \
            predicate.LabelChangedPredicate{}).",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -68,5 +70,30 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             // One field says it: the others are written with it.
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_counter_in_the_status_is_a_loop_and_a_few_steps_are_none() {
+        let run = |rounds: u64, causes: fn() -> Vec<Cause>, is_timer: bool| {
+            let mut world = World::new();
+            for round in 0..rounds {
+                world.reconcile(|one| {
+                    one.causes = causes();
+                    let count = field(".status.count", round + 1, round + 2);
+                    one.writes = vec![WriteFact { at: one.at, ..update(&cr("a"), "status", vec![count]) }];
+                    one.requeue = Some(Duration::from_secs(1)).filter(|_| is_timer);
+                });
+            }
+            world.loud()
+        };
+        assert_eq!(run(60, own, false), ["hot-loop"]);
+        assert!(run(20, own, false).is_empty(), "phases");
+        assert!(run(60, by_user, false).is_empty(), "a person who writes often");
+        assert!(run(60, timer, true).is_empty(), "its own timer of a second");
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::is_never;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
            number in its spec; or one name was made and deleted three times.",
     never: "as many as the spec asks for; Events.",
     fix: "Give children fixed names, and look before you create.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -47,5 +49,28 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let told = Told::of(&RULE, evidence).say(kind, why);
         out.push(Told { field: kind.clone(), ..told });
         return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn objects_without_end_are_told() {
+        let grow = |wanted: u64| {
+            let mut world = World::new();
+            for round in 0..14 {
+                world.reconcile(|one| {
+                    one.causes = own();
+                    one.wanted = wanted;
+                    let write = create(&child("ConfigMap", &format!("x-{round}")), round * 10);
+                    one.writes = vec![WriteFact { tied: true, ..write }];
+                });
+            }
+            world.loud()
+        };
+        assert_eq!(grow(3), ["object-growth"]);
+        assert!(grow(20).is_empty());
     }
 }

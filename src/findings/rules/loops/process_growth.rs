@@ -1,8 +1,7 @@
 //! Goroutines that each reconcile leaves behind.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -22,7 +21,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "the first minute of a process; goroutines that end with their reconcile or within 100 s.",
     fix: "Make clients, watches and broadcasters once, in SetupWithManager, and not in Reconcile; give each goroutine a \
           context that ends.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -52,4 +54,65 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     );
     let told = Told { object: growth.object.clone(), ..Told::of(&RULE, evidence) };
     out.push(told.say(suspects, why));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    /// Reconciles each so many seconds, with the number of goroutines after each and how many are new.
+    fn goroutines(every: i64, count: i64, numbers: impl Fn(i64) -> (u32, i32), wrote: bool) -> Vec<String> {
+        let mut world = World::new();
+        world.now = 61_000;
+        for turn in 0..count {
+            world.reconcile(|one| {
+                (one.goroutines, one.more_goroutines) = numbers(turn);
+                if wrote {
+                    let status =
+                        update(&cr("a"), "status", vec![field(".status.n", 1, turn.unsigned_abs() + 2)]);
+                    one.writes = vec![WriteFact { at: one.at, ..status }];
+                }
+            });
+            world.now += every * 1000;
+        }
+        world.loud().into_iter().filter(|rule| rule == "process-growth").collect()
+    }
+
+    #[test]
+    fn goroutines_that_each_reconcile_leaves_behind_are_told() {
+        let count = |turn: i64| 80 + u32::try_from(turn).unwrap();
+        assert_eq!(goroutines(6, 30, |turn| (count(turn), 1), false), ["process-growth"]);
+        let noisy = |turn: i64| (count(2 * turn) + u32::from(turn % 3 == 0) * 3, 2);
+        assert_eq!(goroutines(6, 30, noisy, false), ["process-growth"], "others come and go");
+    }
+
+    #[test]
+    fn two_controllers_whose_goroutines_grow_are_one_finding() {
+        let mut world = World::new();
+        world.now = 61_000;
+        for turn in 0..40 {
+            world.reconcile(|one| {
+                one.controller = ["pool", "shelf"][usize::from(turn % 2 == 1)].to_owned();
+                (one.goroutines, one.more_goroutines) = (80 + turn, 1);
+            });
+            world.now += 3000;
+        }
+        world.wait(3);
+        let opened = world.opened();
+        let titles: Vec<&str> = opened.iter().map(|finding| finding.title.as_str()).collect();
+        assert_eq!(titles, ["process grows: pool or shelf"]);
+    }
+
+    #[test]
+    fn goroutines_that_end_are_not_told() {
+        let count = |turn: i64| 80 + u32::try_from(turn).unwrap();
+        assert!(goroutines(6, 60, |_| (80, 0), false).is_empty());
+        assert!(goroutines(6, 60, |turn| (count(turn.min(15)), 1), false).is_empty(), "each lives for 90 s");
+        assert!(goroutines(6, 60, |turn| (count(turn), 0), false).is_empty(), "something else makes them");
+        assert!(goroutines(6, 60, |turn| (count(turn), 1), true).is_empty(), "it did something");
+        assert!(goroutines(1, 60, |turn| (count(turn), 1), false).is_empty(), "within a minute they may end");
+        assert!(goroutines(6, 60, |_| (0, 0), false).is_empty(), "nobody counts them");
+        let pool = |turn: i64| (80 + u32::try_from(turn % 8).unwrap(), 1);
+        assert!(goroutines(6, 60, pool, false).is_empty(), "a pool that fills and empties");
+    }
 }

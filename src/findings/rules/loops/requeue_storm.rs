@@ -1,8 +1,7 @@
 //! A reconciler that asks to run again at once, for ever.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "reconciles with an error or a conflict among their calls.",
     fix: "Return without a requeue and let a watch wake the reconciler, or ask for a time that fits \
            what it waits for: RequeueAfter.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -40,4 +42,31 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         track.idle, evidence.object
     );
     out.push(Told::of(&RULE, evidence).say("", why));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn who_asks_to_run_again_for_ever_is_told() {
+        let run = |requeue: Duration, rounds: usize, pause: i64, wakes: bool| {
+            let mut world = World::new();
+            for round in 0..rounds {
+                world.reconcile(|one| {
+                    one.requeue = Some(requeue);
+                    one.causes = if wakes && round % 5 == 0 { by_user() } else { timer() };
+                });
+                world.now += pause;
+            }
+            world.loud()
+        };
+        assert_eq!(run(Duration::ZERO, 7, 1600, false), ["requeue-storm"]);
+        assert!(run(Duration::ZERO, 10, 300, false).is_empty(), "a wait of 3 s");
+        assert!(run(Duration::ZERO, 30, 1600, true).is_empty(), "a wait with events");
+        assert_eq!(run(Duration::from_millis(200), 160, 200, false), ["requeue-storm"]);
+        assert!(run(Duration::from_millis(200), 30, 200, false).is_empty(), "a poll of 6 s");
+        assert!(run(Duration::from_secs(5), 60, 5000, false).is_empty(), "a period");
+        assert!(run(Duration::from_millis(200), 160, 200, true).is_empty(), "events");
+    }
 }

@@ -1,8 +1,7 @@
 //! A time in the status that each reconcile writes anew.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -16,7 +15,10 @@ pub(crate) static RULE: Rule = Rule {
            reconciler led to them.",
     never: "a heartbeat that the reconciler asks for itself; counters.",
     fix: "Write a time only when something else in the status changes, or keep it out of the status.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &["hot-loop", "conflict", "stale-read"],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -38,4 +40,27 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     );
     let told = Told::of(&RULE, evidence).say(crate::rule::place(&evidence.object, &field.path), why);
     out.push(Told { field: field.path.clone(), ..told });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_time_in_the_status_is_told_and_a_heartbeat_is_not() {
+        let run = |causes: fn() -> Vec<Cause>, requeue: Option<Duration>| {
+            let mut world = World::new();
+            for round in 0..8 {
+                world.reconcile(|one| {
+                    one.causes = causes();
+                    one.requeue = requeue;
+                    let time = FieldFact { time: true, ..field(".status.lastSync", round + 1, round + 2) };
+                    one.writes = vec![WriteFact { at: one.at, ..update(&cr("a"), "status", vec![time]) }];
+                });
+            }
+            world.loud()
+        };
+        assert_eq!(run(own, None), ["status-each-time"]);
+        assert!(run(timer, Some(Duration::from_secs(3))).is_empty());
+    }
 }

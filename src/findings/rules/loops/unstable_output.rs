@@ -1,8 +1,7 @@
 //! Output that differs each time although the input does not.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
            the last event from outside, in a field that the call itself sent.",
     never: "values that another writer or a webhook changed in between; times.",
     fix: "Sort the items before you write.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &["hot-loop", "conflict", "stale-read"],
+    guessed: Guessed::Told,
+    torture: InTorture::NotInThePast,
     judge: Some(judge),
     absent: None,
 };
@@ -73,5 +75,59 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             out.push(Told { field: field.path.clone(), fix, by_chance, ..told });
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_list_in_another_order_each_time_is_told_and_takes_the_loop_in() {
+        let mut world = World::new();
+        let deployment = child("Deployment", "web");
+        world.reconcile(|one| one.causes = by_user());
+        for round in 0..40 {
+            world.reconcile(|one| {
+                one.causes = own();
+                let path = ".spec.template.spec.containers[name=c].env";
+                let env =
+                    FieldFact { reordered: Some(3), scalar: false, ..field(path, round + 1, round + 2) };
+                one.writes = vec![WriteFact { at: one.at, ..update(&deployment, "", vec![env]) }];
+            });
+        }
+        assert_eq!(world.loud(), ["unstable-output"]);
+        let opened = world.opened();
+        assert_eq!(opened[0].title, "unstable output: Deployment env");
+        assert!(opened[0].why.contains("the same 3 items in another order"), "{}", opened[0].why);
+        let last = world.told.iter().rev().find_map(|event| match event {
+            Event::FindingCounted(finding) => Some(Arc::clone(finding)),
+            _ => None,
+        });
+        assert_eq!(last.unwrap().explains, ["hot-loop"]);
+        world.wait(30);
+        assert!(world.closed().is_empty(), "the same order twice is chance");
+        world.restart(&["controller.go"]);
+        world.reconcile(|one| one.causes = own());
+        world.wait(12);
+        let closed = world.closed();
+        assert_eq!(closed.len(), 1);
+        assert!(closed[0].1.starts_with("fixed by your save of controller.go at "), "{}", closed[0].1);
+    }
+
+    #[test]
+    fn a_switch_that_goes_to_and_fro_is_told() {
+        let mut world = World::new();
+        for round in 0..20 {
+            world.reconcile(|one| {
+                one.causes = own();
+                let (old, new) = if round % 2 == 0 { (1, 2) } else { (2, 1) };
+                one.writes = vec![WriteFact {
+                    at: one.at,
+                    ..update(&cr("a"), "status", vec![field(".status.on", old, new)])
+                }];
+            });
+        }
+        assert_eq!(world.loud(), ["unstable-output"]);
     }
 }

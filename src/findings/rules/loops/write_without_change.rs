@@ -1,8 +1,7 @@
 //! Calls that change nothing.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "server-side apply; the update that takes off the last finalizer.",
     fix: "Compare with what the cache has before you write, with the defaults that the API server \
            sets: equality.Semantic.DeepDerivative, or controllerutil.CreateOrUpdate.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -34,5 +36,31 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let how = if write.empty { "an empty patch {}" } else { "a write that changed nothing" };
         let why = format!("{object}{part} got {how} in {counts} reconciles in a row");
         out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn writes_that_change_nothing_are_a_hint() {
+        let run = |change: fn(&mut WriteFact)| {
+            let mut world = World::new();
+            for _ in 0..6 {
+                world.reconcile(|one| {
+                    let mut write = WriteFact {
+                        unchanged: true,
+                        ..update(&child("ConfigMap", "a-data"), "", Vec::new())
+                    };
+                    change(&mut write);
+                    one.writes = vec![write];
+                });
+            }
+            world.rules()
+        };
+        assert_eq!(run(|_| {}), [("write-without-change".to_owned(), FindingSeverity::Hint)]);
+        assert!(run(|write| write.verb = WriteVerb::Apply).is_empty());
+        assert!(run(|write| (write.deleting, write.held) = (true, false)).is_empty(), "the last finalizer");
     }
 }

@@ -1,8 +1,7 @@
 //! An owner reference that garbage collection does not accept.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -15,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     when: "at the write.",
     never: "owners without a namespace.",
     fix: "Tie children in other namespaces with a label, and delete them in a finalizer.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -33,5 +35,21 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             );
             out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn an_owner_in_another_namespace_is_told() {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            let mut write = WriteFact { owners: owned(true), ..create(&child("Role", "web"), 1) };
+            write.object.namespace = Some("other".to_owned());
+            one.writes = vec![write];
+        });
+        assert_eq!(world.loud(), ["cross-namespace-owner"]);
     }
 }

@@ -1,8 +1,7 @@
 //! A change of the custom resource that leads to no reconcile.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 use opdev_event::{Cause, CauseKind};
@@ -21,7 +20,10 @@ pub(crate) static RULE: Rule = Rule {
     fix: "Let all changes through that the reconciler reads: \
            predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, \
            predicate.LabelChangedPredicate{}).",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Warning,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -55,4 +57,131 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     );
     let told = Told::of(&RULE, evidence).say(part, why);
     out.push(Told { field: part.to_owned(), ..told });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_change_that_no_reconcile_saw_is_told_once_one_writes_because_of_it() {
+        let run = |waits: i64, writes: bool| {
+            let mut world = World::new();
+            world.reconcile(|_| {});
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.seen(&cr("a"), shelf(1, json!({"annotations": {"size": "3"}})));
+            world.now += waits;
+            world.reconcile(|one| {
+                one.causes = vec![woken(
+                    child("Deployment", "web"),
+                    WatchEvent::Modified,
+                    Some("kube-controller-manager"),
+                    false,
+                )];
+                if writes {
+                    one.writes =
+                        vec![update(&child("Deployment", "web"), "", vec![field(".spec.replicas", 1, 3)])];
+                }
+            });
+            world.loud()
+        };
+        assert_eq!(run(8000, true), ["event-dropped"]);
+        assert!(run(100, true).is_empty(), "it came at once");
+        assert!(run(8000, false).is_empty(), "nothing came of it");
+    }
+
+    #[test]
+    fn a_change_that_no_reconcile_answers_is_asked_about_once_and_told_where_the_answer_writes() {
+        let mut world = embedded();
+        let map = child("ConfigMap", "a");
+        world.reconcile(|one| one.causes = by_user());
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(1, json!({"annotations": {"tier": "gold"}})));
+        world.wait(4);
+        assert_eq!(asks(&mut world), [""; 0], "a worker may still come to it");
+        world.wait(2);
+        assert_eq!(asks(&mut world), ["shelf a"]);
+        assert_eq!(asks(&mut world), [""; 0], "once");
+        world.reconcile(|one| {
+            one.causes = check();
+            one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.tier", 1, 2)]) }];
+        });
+        assert_eq!(world.rules(), [("event-dropped".to_owned(), FindingSeverity::Error)]);
+        assert!(
+            world.opened()[0].why.contains("one that opdev asked for wrote"),
+            "{}",
+            world.opened()[0].why
+        );
+    }
+
+    #[test]
+    fn what_is_written_each_time_or_put_back_is_no_answer_to_a_change() {
+        let (map, pod) = (child("ConfigMap", "a"), child("Pod", "web-0"));
+        let run = |before: &dyn Fn(i64) -> Vec<WriteFact>, after: &dyn Fn(i64) -> Vec<WriteFact>| {
+            let mut world = embedded();
+            let causes = [by_user(), timer()];
+            for causes in causes {
+                let now = world.now;
+                world.reconcile(|one| (one.causes, one.writes) = (causes, before(now)));
+            }
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            world.seen(&cr("a"), shelf(1, json!({"annotations": {"note": "x"}})));
+            world.wait(6);
+            asks(&mut world);
+            let now = world.now;
+            world.reconcile(|one| (one.causes, one.writes) = (check(), after(now)));
+            world.rules().into_iter().filter(|(rule, _)| rule == "event-dropped").count()
+        };
+        let writes = |path: &'static str, other: &'static str, now: i64| {
+            let field = FieldFact { other: other.to_owned(), ..field(path, 1, 2) };
+            vec![WriteFact { at: at(now), ..update(&map, "", vec![field]) }]
+        };
+        let delete =
+            |now: i64| vec![WriteFact { at: at(now), verb: WriteVerb::Delete, ..update(&pod, "", vec![]) }];
+        let make = |now: i64| vec![WriteFact { owners: owned(true), ..create(&map, now) }];
+        let nothing = |_: i64| Vec::new();
+        assert_eq!(run(&nothing, &|now| writes(".data.a", "", now)), 1);
+        assert_eq!(run(&make, &|now| writes(".data.a", "", now)), 1, "it has made it before");
+        assert_eq!(
+            run(&|now| writes(".data.b", "", now), &|now| writes(".data.a", "", now)),
+            1,
+            "another field"
+        );
+        assert_eq!(run(&nothing, &delete), 1);
+        assert_eq!(run(&delete, &delete), 0, "a pod that is not ready is deleted each time");
+        let other = |now: i64| {
+            let fact = |name: &str| update(&child("Pod", name), "", vec![]);
+            let pod = WriteFact { at: at(now), verb: WriteVerb::Delete, ..fact("web-1") };
+            if now == 0 { vec![pod] } else { Vec::new() }
+        };
+        assert_eq!(run(&other, &delete), 0, "pods that are made again have other names");
+        let event = |now: i64| {
+            vec![WriteFact { at: at(now), ..update(&child("Event", "a.1"), "", vec![field(".count", 1, 2)]) }]
+        };
+        assert_eq!(run(&nothing, &event), 0, "an Event that is counted");
+        assert_eq!(run(&|now| writes(".data.a", "", now), &|now| writes(".data.a", "", now)), 0);
+        assert_eq!(run(&nothing, &|now| writes(".data.a", "kubectl-edit", now)), 0, "drift is put back");
+    }
+
+    #[test]
+    fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
+        let mut world = embedded();
+        world.reconcile(|one| one.causes = by_user());
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(1, json!({"annotations": {"note": "x"}})));
+        world.wait(6);
+        assert_eq!(asks(&mut world).len(), 1);
+        world.reconcile(|one| one.causes = check());
+        // A later effect of another event has nothing to do with it.
+        world.now += 60_000;
+        let map = child("ConfigMap", "a");
+        world.reconcile(|one| {
+            one.causes = vec![woken(child("Pod", "p"), WatchEvent::Modified, Some("kubelet"), false)];
+            one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.n", 1, 2)]) }];
+        });
+        assert!(world.loud().is_empty(), "{:?}", world.loud());
+    }
 }

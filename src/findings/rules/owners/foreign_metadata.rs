@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::is_never;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
 
@@ -19,7 +18,10 @@ pub(crate) static RULE: Rule = Rule {
            before; apply. Keys of the domain of the custom resource's group may be signals to the \
            operator.",
     fix: "Start from the object that is there and set only your own keys, or use server-side apply.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -67,4 +69,55 @@ fn is_metadata(path: &str, group: &str) -> bool {
     let domain = group.split_once('.').map_or(group, |(_, domain)| domain);
     // The whole map is one path where nothing of it stays.
     key.is_some_and(|key| domain.is_empty() || !key.contains(domain))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    const RESTARTED: &str = ".spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]";
+
+    #[test]
+    fn labels_of_others_that_an_update_takes_away_are_told() {
+        let run = |change: fn(&mut WriteFact, &mut FieldFact)| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.writes =
+                    vec![WriteFact { owners: owned(true), ..create(&child("Deployment", "a-web"), 1) }];
+            });
+            world.reconcile(|one| {
+                let path = ".metadata.annotations[argocd.argoproj.io/tracking-id]";
+                let mut label = FieldFact { other: "argocd".to_owned(), ..field(path, 4, 0) };
+                let mut write = WriteFact {
+                    owners: owned(true),
+                    ..update(&child("Deployment", "a-web"), "", Vec::new())
+                };
+                change(&mut write, &mut label);
+                write.fields = vec![label];
+                one.writes = vec![write];
+            });
+            world.rules().into_iter().find(|(rule, _)| rule == "foreign-metadata")
+        };
+        assert_eq!(run(|_, _| {}).map(|(_, severity)| severity), Some(FindingSeverity::Warning));
+        assert!(
+            run(|_, field| field.path = RESTARTED.to_owned()).is_some(),
+            "a rollout restart that is undone"
+        );
+        assert!(run(|_, field| field.other.clear()).is_none(), "its own label of before");
+        assert!(
+            run(|_, field| field.other = "manager".to_owned()).is_none(),
+            "of another controller of the program"
+        );
+        assert!(run(|_, field| field.new = 5).is_none(), "put back to its own value");
+        assert!(run(|write, _| write.verb = WriteVerb::Apply).is_none(), "apply");
+        assert!(run(|write, _| write.object = cr("a")).is_none(), "a sign on the custom resource");
+        assert!(
+            run(|_, field| field.path = ".metadata.annotations[shelves.example.com/retry]".to_owned())
+                .is_none()
+        );
+        assert!(
+            run(|write, _| (write.object, write.owners) = (child("Namespace", "x"), Vec::new())).is_none()
+        );
+        assert!(run(|_, field| field.path = ".spec.replicas".to_owned()).is_none(), "drift that is put back");
+    }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::{is_never, is_plane};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
@@ -18,7 +17,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "objects that the custom resource names, or that a label or an annotation ties to it; patches \
            and apply; namespaces, nodes, pods and other objects that are shared by their nature.",
     fix: "Look before you write: metav1.IsControlledBy(child, owner).",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &["hot-loop", "object-growth", "conflict"],
+    guessed: Guessed::Warning,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -66,5 +68,29 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let did = if write.verb == WriteVerb::Delete { "deleted" } else { "overwrote" };
         let why = format!("the reconcile of {} {did} {object}, which {who} had made", evidence.object);
         out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn objects_of_others_are_left_alone() {
+        let run = |change: fn(&mut WriteFact)| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let mut write = update(&child("ConfigMap", "theirs"), "", vec![field(".data.x", 1, 2)]);
+                write.before = vec!["kubectl-create".to_owned()];
+                change(&mut write);
+                one.writes = vec![write];
+            });
+            world.loud()
+        };
+        assert_eq!(run(|_| {}), ["foreign-object"]);
+        assert!(run(|write| write.tied = true).is_empty());
+        assert!(run(|write| write.before = vec!["manager".to_owned()]).is_empty());
+        assert!(run(|write| write.verb = WriteVerb::Apply).is_empty());
+        assert!(run(|write| write.object.gvk.kind = "Namespace".to_owned()).is_empty());
     }
 }

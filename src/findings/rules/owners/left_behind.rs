@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 
 pub(crate) static RULE: Rule = Rule {
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "Jobs, claims, Secrets and pods; reconciles that failed. An operator that goes on step by \
            step, or stops early and asks to run again, may come to it later.",
     fix: "Delete what the spec no longer asks for.",
-    storm: false,
+    ends: Ends::WithChild,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: None,
     absent: Some(absent),
 };
@@ -52,5 +54,100 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let told =
             Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&about.gvk.kind, why).about(about);
         out.push(Told { controller: one.controller.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    /// Reconciles of an operator, the first one before the spec is changed: the children that each of them
+    /// reads, after how many seconds it wants to run again, and whether it writes.
+    fn left_behind(level: TraceLevel, reconciles: &[(&[&str], u64, bool)]) -> Vec<String> {
+        let mut world = World::new();
+        let names = ["a-1", "a-2", "a-3"];
+        world.reconcile(|one| {
+            one.writes = names
+                .map(|name| WriteFact { owners: owned(true), ..create(&child("ConfigMap", name), 1) })
+                .to_vec();
+        });
+        for name in names {
+            world.unrelated(&child("ConfigMap", name));
+        }
+        for (at, (children, requeue, writes)) in reconciles.iter().enumerate() {
+            world.reconcile(|one| {
+                one.level = Some(level);
+                one.generation = Some(1 + i64::from(at > 0));
+                one.requeue = Some(Duration::from_secs(*requeue)).filter(|after| !after.is_zero());
+                let read = |name: &&str| ReadFact {
+                    objects: vec![child("ConfigMap", name).key()],
+                    missing: false,
+                    version: "1".to_owned(),
+                };
+                one.reads.extend(children.iter().map(read));
+                if *writes {
+                    one.writes = vec![update(&child("ConfigMap", "a-1"), "", vec![field(".data.a", 1, 2)])];
+                }
+            });
+            world.wait(1);
+        }
+        world.wait(14);
+        let told = world.opened().into_iter().filter(|finding| finding.rule == "left-behind");
+        told.filter_map(|finding| finding.about.as_ref().map(|about| about.name.clone())).collect()
+    }
+
+    #[test]
+    fn a_child_that_the_spec_no_longer_asks_for_is_told() {
+        let (full, all): (_, &[&str]) = (TraceLevel::Full, &["a-1", "a-2", "a-3"]);
+        let fewer: (&[&str], u64, bool) = (&["a-1", "a-3"], 0, false);
+        assert_eq!(left_behind(full, &[(all, 0, false), fewer, fewer, fewer]), ["a-2"]);
+        // Reconciles that are guessed from calls do not say what they read.
+        assert!(left_behind(TraceLevel::Wire, &[(all, 0, false), fewer, fewer, fewer]).is_empty());
+        let polls: (&[&str], u64, bool) = (&["a-1", "a-3"], 5, false);
+        assert_eq!(
+            left_behind(full, &[(all, 5, false), polls, polls, polls]),
+            ["a-2"],
+            "it polls, and goes to its end"
+        );
+        // It waits for the first child, and comes to the others later.
+        let early: (&[&str], u64, bool) = (&["a-1"], 5, false);
+        assert!(left_behind(full, &[(all, 0, false), early, early, early]).is_empty());
+        // One step in each reconcile.
+        let step: (&[&str], u64, bool) = (&["a-1"], 1, true);
+        assert!(left_behind(full, &[(all, 0, false), step, step, step, step]).is_empty());
+        // All is touched in the end.
+        assert!(left_behind(full, &[(all, 0, false), step, step, (all, 0, false)]).is_empty());
+    }
+
+    #[test]
+    fn a_generation_is_judged_by_its_own_reconciles() {
+        let names = ["a-1", "a-2", "a-3"];
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.writes = names
+                .map(|name| WriteFact { owners: owned(true), ..create(&child("ConfigMap", name), 1) })
+                .to_vec();
+        });
+        for name in names {
+            world.unrelated(&child("ConfigMap", name));
+        }
+        let mut reconcile = |generation: i64, children: &[&str], pause: i64| {
+            world.reconcile(|one| {
+                one.generation = Some(generation);
+                one.reads.extend(children.iter().map(|name| ReadFact {
+                    objects: vec![child("ConfigMap", name).key()],
+                    missing: false,
+                    version: "1".to_owned(),
+                }));
+            });
+            world.wait(pause);
+        };
+        reconcile(1, &names, 1);
+        reconcile(2, &["a-1"], 1);
+        reconcile(2, &["a-1", "a-2"], 1);
+        reconcile(2, &names, 8);
+        // The spec is changed once more after ten seconds, and the first reconcile has come to one child.
+        reconcile(3, &["a-1"], 3);
+        assert!(!world.opened().iter().any(|finding| finding.rule == "left-behind"));
     }
 }

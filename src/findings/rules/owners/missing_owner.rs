@@ -3,8 +3,7 @@
 use crate::facts::shared::has_own_name;
 use crate::facts::{Maker, Table};
 use crate::facts::{is_never, is_programs};
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint, Warning};
 use opdev_event::evidence::Evidence;
 use opdev_object::meta::ObjectRef;
@@ -26,7 +25,10 @@ pub(crate) static RULE: Rule = Rule {
            uses it is there.",
     fix: "Set the owner before you create the child: controllerutil.SetControllerReference(owner, \
            child, scheme).",
-    storm: false,
+    ends: Ends::WithChild,
+    explains: &[],
+    guessed: Guessed::Warning,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: Some(absent),
 };
@@ -93,4 +95,122 @@ fn told_as_hint(told: Told) -> Told {
     let fix = "Leave it if it is meant to stay. Else delete it with the last custom resource that uses it, or give \
                each custom resource a child of its own, with an owner reference.";
     Told { severity: Hint, fix: fix.to_owned(), ..told }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
+        let service = child("Service", "a-web");
+        let mut world = World::new();
+        world.reconcile(|one| one.writes = vec![create(&child("Service", "a-web"), 1)]);
+        assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
+        // Nothing here is a fault.
+        for look_alike in 0..5 {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                let mut write = create(&child("Service", "a-web"), 1);
+                match look_alike {
+                    0 => write.owners = owned(true),
+                    1 => write.tied = true,
+                    2 => one.finalizers = vec!["lib.example.com/cleanup".to_owned()],
+                    3 => write.object.namespace = Some("other".to_owned()),
+                    _ => one.keeps = true,
+                }
+                one.writes = vec![write];
+            });
+            assert!(world.loud().is_empty(), "{look_alike}: {:?}", world.rules());
+        }
+        // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves
+        // the fault.
+        let finalizers = json!({"finalizers": ["lib.example.com/cleanup"]});
+        let mut world = World::new();
+        world.seen(&cr("a"), shelf(1, finalizers.clone()));
+        world.reconcile(|one| {
+            one.finalizers = vec!["lib.example.com/cleanup".to_owned()];
+            one.writes = vec![create(&child("Service", "a-web"), 1)];
+        });
+        world.unrelated(&service);
+        world.seen(&cr("a"), shelf(1, finalizers));
+        world.gone(&cr("a"));
+        world.wait(5);
+        assert!(world.loud().is_empty());
+        world.wait(7);
+        assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
+        world.restart(&[]);
+        world.wait(12);
+        assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Error)]);
+        world.gone(&service);
+        assert_eq!(world.closed(), [("missing-owner".to_owned(), "the object is gone".to_owned())]);
+    }
+
+    fn missing_owner(world: &World) -> Vec<(FindingSeverity, String)> {
+        let told = world.opened().into_iter().filter(|finding| finding.rule == "missing-owner");
+        told.map(|finding| (finding.severity, finding.why.clone())).collect()
+    }
+
+    /// The worst severity that `missing-owner` had.
+    fn worst(world: &World) -> Option<FindingSeverity> {
+        world.rules().into_iter().find(|(rule, _)| rule == "missing-owner").map(|(_, severity)| severity)
+    }
+
+    #[test]
+    fn a_child_whose_name_says_nothing_of_its_custom_resource_is_a_hint() {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.object = cr("backup-1");
+            one.writes = vec![create(&child("ServiceAccount", "executor"), 1)];
+        });
+        world.seen(&cr("backup-1"), shelf(1, json!({})));
+        let told = missing_owner(&world);
+        assert_eq!(told[0].0, FindingSeverity::Hint);
+        assert!(told[0].1.contains("several objects of kind Shelf can share it"), "{}", told[0].1);
+        world.unrelated(&child("ServiceAccount", "executor"));
+        world.gone(&cr("backup-1"));
+        world.wait(12);
+        world.restart(&[]);
+        world.wait(12);
+        assert_eq!(worst(&world), Some(FindingSeverity::Hint), "never an error, not even after a restart");
+        // With a name of the custom resource's own it is an error.
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.object = cr("backup-1");
+            one.writes = vec![create(&child("ServiceAccount", "backup-1-executor"), 1)];
+        });
+        world.seen(&cr("backup-1"), shelf(1, json!({})));
+        world.unrelated(&child("ServiceAccount", "backup-1-executor"));
+        world.gone(&cr("backup-1"));
+        world.wait(12);
+        world.restart(&[]);
+        world.wait(12);
+        assert_eq!(worst(&world), Some(FindingSeverity::Error));
+    }
+
+    #[test]
+    fn a_child_that_others_use_is_needed_until_the_last_of_them_goes() {
+        let finalizers = || vec!["lib.example.com/cleanup".to_owned()];
+        let role = child("Role", "a-role");
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.finalizers = finalizers();
+            one.writes = vec![create(&child("Role", "a-role"), 1)];
+        });
+        world.reconcile(|one| {
+            (one.object, one.finalizers) = (cr("b"), finalizers());
+            one.reads.push(ReadFact { objects: vec![role.key()], missing: false, version: "7".to_owned() });
+        });
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.seen(&cr("b"), shelf(1, json!({})));
+        world.unrelated(&role);
+        world.gone(&cr("a"));
+        world.wait(14);
+        world.restart(&[]);
+        world.wait(14);
+        assert_eq!(worst(&world), None, "b uses it");
+        world.gone(&cr("b"));
+        world.wait(14);
+        assert_eq!(worst(&world), Some(FindingSeverity::Hint));
+    }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint, Warning};
 use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{CauseKind, TraceLevel};
@@ -22,7 +21,10 @@ pub(crate) static RULE: Rule = Rule {
            predicate may drop creations on purpose: where other events of children come, nothing is \
            told.",
     fix: "Watch the kind: Owns(&Kind{}) in SetupWithManager.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: Some(absent),
 };
@@ -128,5 +130,207 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             controller: one.controller.clone(),
             ..told
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_child_whose_events_never_come_back_is_told() {
+        let service = child("Service", "web");
+        let run = |again: bool, echo: bool, period: Option<Duration>, controller: bool| {
+            let mut world = World::new();
+            world.reconcile(|one| {
+                one.writes =
+                    vec![WriteFact { owners: owned(controller), ..create(&child("Service", "web"), 1) }];
+            });
+            world.reconcile(|one| {
+                one.causes = own();
+                if echo {
+                    one.causes.push(woken(child("Service", "web"), WatchEvent::Added, None, true));
+                }
+                if again {
+                    one.reads.push(ReadFact {
+                        objects: vec![child("Service", "web").key()],
+                        missing: false,
+                        ..ReadFact::default()
+                    });
+                }
+                one.requeue = period;
+            });
+            world.unrelated(&service);
+            world.wait(14);
+            world.opened()
+        };
+        let told = run(true, false, None, true);
+        assert_eq!(
+            (told.len(), told[0].rule.as_str(), told[0].severity),
+            (1, "missing-watch", FindingSeverity::Warning)
+        );
+        assert!(told[0].fix.contains("Owns(&Service{})"), "{}", told[0].fix);
+        let told = run(true, false, None, false);
+        assert!(told[0].fix.contains("controller reference"), "never: add Owns: {}", told[0].fix);
+        assert!(run(true, true, None, true).is_empty(), "the echo came");
+        assert!(run(false, false, None, true).is_empty(), "made once and left alone");
+        let told = run(true, false, Some(Duration::from_secs(60)), true);
+        assert_eq!(told[0].severity, FindingSeverity::Hint, "an agreed period");
+    }
+
+    /// A ConfigMap that is made in the second reconcile, and what later ones do.
+    fn missing_watch(
+        deployment: Option<WatchEvent>,
+        looks: bool,
+        requeue: Option<Duration>,
+    ) -> Vec<FindingSeverity> {
+        let mut world = World::new();
+        let map = || child("ConfigMap", "a-map");
+        world.reconcile(|_| {});
+        world.reconcile(|one| one.writes = vec![WriteFact { owners: owned(true), ..create(&map(), 1) }]);
+        world.unrelated(&map());
+        for _ in 0..2 {
+            world.reconcile(|one| {
+                one.causes = own();
+                one.causes
+                    .extend(deployment.map(|event| woken(child("Deployment", "a-web"), event, None, true)));
+                one.requeue = requeue;
+                if looks {
+                    one.reads.push(ReadFact {
+                        objects: vec![map().key()],
+                        missing: false,
+                        version: "1".to_owned(),
+                    });
+                }
+            });
+        }
+        world.wait(14);
+        let told = world.opened().into_iter().filter(|finding| finding.rule == "missing-watch");
+        told.map(|finding| finding.severity).collect()
+    }
+
+    #[test]
+    fn a_predicate_that_drops_creations_is_no_missing_watch() {
+        assert_eq!(missing_watch(None, true, None), [FindingSeverity::Warning]);
+        assert_eq!(missing_watch(Some(WatchEvent::Added), true, None), [FindingSeverity::Warning]);
+        assert!(missing_watch(Some(WatchEvent::Modified), true, None).is_empty());
+    }
+
+    #[test]
+    fn a_child_that_a_late_reconcile_makes_once_needs_no_watch() {
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(missing_watch(None, true, second), [FindingSeverity::Hint]);
+        assert!(missing_watch(None, false, second).is_empty(), "nobody puts it back, after a second or ever");
+        assert!(missing_watch(None, false, None).is_empty());
+    }
+
+    #[test]
+    fn a_child_that_comes_back_only_when_opdev_asks_is_an_error() {
+        let mut world = embedded();
+        let service = child("Service", "web");
+        world.reconcile(|one| one.causes = by_user());
+        world.seen(&cr("a"), shelf(1, json!({})));
+        let make = |world: &mut World, causes: Vec<Cause>| {
+            let now = world.now;
+            world.reconcile(|one| {
+                one.causes = causes;
+                one.reads.push(ReadFact {
+                    objects: vec![service.key()],
+                    missing: true,
+                    ..ReadFact::default()
+                });
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&service, now) }];
+            });
+        };
+        world.seen(&service, json!({}));
+        make(&mut world, by_user());
+        world.wait(11);
+        assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Warning)]);
+        world.gone(&service);
+        world.wait(6);
+        assert_eq!(asks(&mut world), ["shelf a"]);
+        // The new one is shown before the reconcile that made it has ended.
+        world.seen(&service, json!({}));
+        make(&mut world, check());
+        assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Error)]);
+        // What is less certain does not take the place of the proof, and each second of waiting is no other
+        // finding.
+        world.wait(14);
+        let newest = world.told.iter().rev().find_map(|event| match event {
+            Event::FindingCounted(finding) => Some(finding),
+            _ => None,
+        });
+        let newest = newest.unwrap();
+        assert!(newest.why.contains("was deleted by somebody else"), "{}", newest.why);
+        assert_eq!((newest.times, newest.severity), (2, FindingSeverity::Error));
+    }
+
+    #[test]
+    fn a_child_that_goes_with_its_owner_or_while_no_program_runs_proves_no_missing_watch() {
+        let service = child("Service", "web");
+        let make = |world: &mut World, causes: Vec<Cause>, deleting: bool| {
+            let now = world.now;
+            world.reconcile(|one| {
+                (one.causes, one.deleting) = (causes, deleting);
+                one.reads.push(ReadFact {
+                    objects: vec![service.key()],
+                    missing: true,
+                    ..ReadFact::default()
+                });
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&service, now) }];
+            });
+        };
+        let other = || vec![woken(child("StatefulSet", "web"), WatchEvent::Deleted, None, false)];
+        let start = || vec![Cause { at: at(0), kind: CauseKind::Start }];
+        // Seconds between the deletion and the next reconcile, its causes, what happens to the custom
+        // resource before.
+        let run = |seconds: i64, causes: Vec<Cause>, before: &dyn Fn(&mut World), deleting: bool| {
+            let mut world = World::new();
+            make(&mut world, by_user(), false);
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.seen(&service, json!({}));
+            world.restart(&[]);
+            world.now += 30_000;
+            before(&mut world);
+            world.gone(&service);
+            world.now += seconds * 1000;
+            make(&mut world, causes, deleting);
+            world.loud()
+        };
+        assert_eq!(run(20, other(), &|_| {}, false), ["missing-watch"]);
+        assert!(run(0, other(), &|_| {}, false).is_empty(), "its event is on the way");
+        assert!(run(20, start(), &|_| {}, false).is_empty(), "a program that starts looks at all");
+        assert!(run(20, other(), &|_| {}, true).is_empty(), "garbage collection takes what its owner leaves");
+        assert!(run(20, other(), &|world| world.gone(&cr("a")), false).is_empty(), "so it does later");
+        // The program stands still, the child goes, and the next build makes it again.
+        let mut world = World::new();
+        make(&mut world, by_user(), false);
+        world.gone(&service);
+        world.now += 30_000;
+        world.restart(&[]);
+        make(&mut world, timer(), false);
+        assert!(world.loud().is_empty(), "{:?}", world.loud());
+    }
+
+    #[test]
+    fn an_owner_that_is_no_controller_is_told_though_others_of_the_kind_are_heard_of() {
+        let run = |controller: bool| {
+            let mut world = World::new();
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.reconcile(|one| {
+                one.causes =
+                    vec![woken(child("ConfigMap", "other"), WatchEvent::Added, Some("manager"), true)];
+            });
+            let map = child("ConfigMap", "mine");
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.reads.push(ReadFact { objects: vec![map.key()], missing: true, ..ReadFact::default() });
+                one.writes = vec![WriteFact { owners: owned(controller), ..create(&map, 10) }];
+            });
+            world.wait(12);
+            world.loud()
+        };
+        assert_eq!(run(false), ["missing-watch"]);
+        assert!(run(true).is_empty());
     }
 }

@@ -1,8 +1,7 @@
 //! A name that leaves little room for the name of the custom resource.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
 
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
     never: "names that are shortened or hashed.",
     fix: "Shorten the name, or hash what is too long, or limit the name of the custom resource with a \
            CEL rule in the CRD.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -44,5 +46,24 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         );
         let told = Told::of(&RULE, evidence).say(kind, why);
         out.push(Told { field: kind.to_owned(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn a_name_that_leaves_little_room_is_a_hint_once_two_show_it() {
+        let mut world = World::new();
+        for name in ["a", "b"] {
+            world.reconcile(|one| {
+                one.object = cr(name);
+                let child = child("StatefulSet", &format!("{name}-application-controller"));
+                one.writes = vec![WriteFact { tied: true, ..create(&child, 1) }];
+            });
+        }
+        assert_eq!(world.rules(), [("name-budget".to_owned(), FindingSeverity::Hint)]);
+        assert!(world.opened()[0].why.contains("more than 29 characters"), "{}", world.opened()[0].why);
     }
 }

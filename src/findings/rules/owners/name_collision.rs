@@ -1,8 +1,7 @@
 //! Two custom resources that write one object.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 
@@ -15,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     when: "two custom resources wrote one field in turn, twice each, with different values.",
     never: "apply of different fields; objects that hold the union of both.",
     fix: "Put namespace and name of the custom resource into the name of the child.",
-    storm: true,
+    ends: Ends::Calm,
+    explains: &["hot-loop", "object-growth", "conflict", "fight"],
+    guessed: Guessed::Warning,
+    torture: InTorture::InFullView,
     judge: Some(judge),
     absent: None,
 };
@@ -45,5 +47,25 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn two_custom_resources_do_not_write_one_object() {
+        let mut world = World::new();
+        for round in 0..4 {
+            world.reconcile(|one| {
+                one.object = cr(if round % 2 == 0 { "a" } else { "b" });
+                one.causes = own();
+                let (old, new) = if round % 2 == 0 { (2, 1) } else { (1, 2) };
+                let write = update(&child("ConfigMap", "shared"), "", vec![field(".data.x", old, new)]);
+                one.writes = vec![WriteFact { tied: true, ..write }];
+            });
+        }
+        assert_eq!(world.loud(), ["name-collision"]);
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::selectors::Selects;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
@@ -19,7 +18,10 @@ pub(crate) static RULE: Rule = Rule {
            custom resource; workloads that somebody else made.",
     fix: "Add a label with the custom resource's name to the selector and to the labels of the pods. \
            The selector of a workload that is there cannot be changed: delete it and make it again.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -52,4 +54,50 @@ type Selecting<'a> = (&'a opdev_object::meta::ObjectKey, &'a Selects);
 
 fn is_same((one, selects): Selecting<'_>, (other, theirs): Selecting<'_>) -> bool {
     one != other && (&one.kind, &one.namespace) == (&other.kind, &other.namespace) && selects == theirs
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    fn workload(name: &str, selector: &Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": selector, "template": {"metadata": {"labels": {"app": "shelf"}}}}})
+    }
+
+    #[test]
+    fn two_custom_resources_whose_workloads_select_the_same_pods_are_told() {
+        let run = |selectors: [Value; 2], primaries: [&str; 2], namespaces: [&str; 2]| {
+            let mut world = World::new();
+            let in_namespace = |at: usize| {
+                let mut deployment = child("Deployment", ["a-web", "b-web"][at]);
+                deployment.namespace = Some(namespaces[at].to_owned());
+                deployment
+            };
+            for at in 0..2 {
+                world.reconcile(|one| {
+                    one.object = cr(primaries[at]);
+                    one.writes =
+                        vec![WriteFact { owners: owned(true), ..create(&in_namespace(at), 1 + at as i64) }];
+                });
+                world.seen(&in_namespace(at), workload(&in_namespace(at).name, &selectors[at]));
+            }
+            for primary in primaries {
+                world.reconcile(|one| one.object = cr(primary));
+            }
+            let told = world.opened().into_iter().filter(|finding| finding.rule == "overlapping-selector");
+            told.map(|finding| finding.why.clone()).collect::<Vec<_>>()
+        };
+        let same = || json!({"matchLabels": {"app": "shelf"}});
+        let told = run([same(), same()], ["a", "b"], ["default", "default"]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("b-web and Deployment default/a-web of Shelf default/a"), "{told:?}");
+        assert!(told[0].contains("app=shelf"), "{told:?}");
+        let own = json!({"matchLabels": {"app": "shelf", "name": "b"}});
+        assert!(run([same(), own], ["a", "b"], ["default", "default"]).is_empty(), "a label of its own");
+        assert!(run([same(), same()], ["a", "a"], ["default", "default"]).is_empty(), "one custom resource");
+        assert!(run([same(), same()], ["a", "b"], ["default", "other"]).is_empty(), "two namespaces");
+        let wide = || json!({"matchLabels": {"app": "shelf"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]});
+        assert!(run([wide(), wide()], ["a", "b"], ["default", "default"]).is_empty(), "expressions say more");
+    }
 }

@@ -2,8 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 
 pub(crate) static RULE: Rule = Rule {
@@ -17,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
            child within a moment.",
     fix: "Set the owner from the object that was read in this reconcile, not from a copy of an earlier \
            one.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &["hot-loop", "object-growth", "conflict"],
+    guessed: Guessed::Told,
+    torture: InTorture::InFullView,
     judge: None,
     absent: Some(absent),
 };
@@ -41,5 +43,24 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             .say(&one.about.gvk.kind, why)
             .about(&one.about);
         out.push(Told { controller: one.controller.clone(), ..told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn an_owner_that_never_was_is_told() {
+        let mut world = World::new();
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.reconcile(|one| {
+            let mut owners = owned(true);
+            owners[0].uid = "never-was".to_owned();
+            one.writes = vec![WriteFact { owners, ..create(&child("Role", "web"), 1) }];
+        });
+        world.unrelated(&child("Role", "web"));
+        world.wait(7);
+        assert_eq!(world.loud(), ["owner-gone"]);
     }
 }

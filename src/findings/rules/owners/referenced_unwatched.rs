@@ -1,8 +1,7 @@
 //! An object that is read by name, and whose changes nobody hears of.
 
 use crate::facts::Table;
-use crate::rule::Rule;
-use crate::rule::Told;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, WriteFact};
@@ -22,7 +21,10 @@ pub(crate) static RULE: Rule = Rule {
             an event of the object, or of somebody else, among their causes.",
     fix: "Watch the kind: Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(…)) with a map function \
           that finds the custom resources by a field index.",
-    storm: false,
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Told,
+    torture: InTorture::Never,
     judge: Some(judge),
     absent: None,
 };
@@ -69,4 +71,63 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     };
     let told = Told::of(&RULE, evidence).say(&key.kind, why).about(&about);
     out.push(Told { field: key.kind.clone(), ..told });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    #[test]
+    fn an_object_that_is_read_by_name_and_not_watched_is_told_when_another_reason_shows_it() {
+        let secret = child("Secret", "token");
+        let run = |causes: Vec<Cause>, version: &str, made: bool| {
+            let mut world = World::new();
+            let map = child("ConfigMap", "web");
+            let read = |version: &str| ReadFact {
+                objects: vec![secret.key()],
+                version: version.to_owned(),
+                ..ReadFact::default()
+            };
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.reads.push(read("1"));
+                one.writes = if made { vec![create(&secret, 1)] } else { Vec::new() };
+            });
+            world.reconcile(|one| {
+                one.causes = causes;
+                one.reads.push(read(version));
+                one.writes =
+                    vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.token", 1, 2)]) }];
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "referenced-unwatched").count()
+        };
+        let pressed = || vec![Cause { at: at(0), kind: CauseKind::User }];
+        assert_eq!(run(pressed(), "2", false), 1);
+        assert_eq!(run(check(), "2", false), 1);
+        assert_eq!(run(pressed(), "1", false), 0, "it did not change");
+        assert_eq!(run(by_user(), "2", false), 0, "somebody changed the custom resource, too");
+        assert_eq!(run(pressed(), "2", true), 0, "its own child");
+        let heard = vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
+        assert_eq!(run(heard, "2", false), 0, "it is watched");
+        let mut world = World::new();
+        let (token, pod) = (child("Secret", "key"), child("Pod", "web-0"));
+        for (version, causes, read) in
+            [("1", by_user(), &secret), ("2", check(), &secret), ("3", check(), &pod)]
+        {
+            let now = world.now;
+            world.reconcile(|one| {
+                one.causes = causes;
+                for key in [read, &pod] {
+                    let (objects, version) = (vec![key.key()], version.to_owned());
+                    one.reads.push(ReadFact { objects, version, ..ReadFact::default() });
+                }
+                one.writes = vec![create(&token, now)];
+            });
+            world.gone(&token);
+        }
+        assert!(
+            world.rules().iter().all(|(rule, _)| rule != "referenced-unwatched"),
+            "somebody deletes it each time"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 //! line of JSON. What the lines say becomes a run that the screen shows (`torture`, `upgrade`; what both need is in `lines`).
 
 mod lines;
+pub mod opdev;
 mod torture;
 mod upgrade;
 
@@ -11,13 +12,9 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use lines::Lines;
 use opdev_event::{BackgroundCommand, BackgroundEnd, BackgroundRun, Event, RequestId, words};
-use opdev_object::facts::minors;
 use opdev_os::child::{GroupEnd, ProcessGroup};
-use opdev_release::settings::HelmCompat;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
@@ -28,32 +25,6 @@ const LONGEST: u64 = 16 << 20;
 const TOLD: usize = 8;
 /// The least time between two events of progress.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// The means to run opdev once more. Clones share what is under way.
-#[derive(Clone, Debug)]
-pub struct Opdev {
-    program: PathBuf,
-    /// The options that this opdev was started with and that the commands take, too.
-    options: Vec<String>,
-    under_way: Arc<Mutex<BTreeMap<RequestId, BackgroundRun>>>,
-}
-
-impl Opdev {
-    /// The program that runs now, with the Kubernetes and the Helm that it was started with.
-    pub fn itself(compat: HelmCompat) -> Self {
-        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("opdev"));
-        let compat = HelmCompat::NAMED.iter().find(|(_, named)| *named == compat);
-        let mut options = vec!["--kubernetes".to_owned(), minors::minor().to_owned()];
-        options.extend(
-            compat.into_iter().flat_map(|(name, _)| ["--helm-compat".to_owned(), (*name).to_owned()]),
-        );
-        Opdev { program, options, under_way: Arc::default() }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, BTreeMap<RequestId, BackgroundRun>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Requests {
     /// Runs a command beside the screen, and tells how far it is.

@@ -1,6 +1,7 @@
-//! One reconcile for one custom resource that a program reconciles: read, observe, ask the program, plan, apply, prune,
-//! status. The program says what there should be; all writes are made here. Read `observe`, `ask`, `plan`, `apply`.
-//! Never acts on a cache that is older than what it needs: before a child without a name is made, the list is read anew.
+//! One reconcile for one custom resource that a program reconciles: read, observe, ask the program, plan,
+//! apply, prune, status. The program says what there should be; all writes are made here. Read `observe`,
+//! `ask`, `plan`, `apply`. Never acts on a cache that is older than what it needs: before a child without a
+//! name is made, the list is read anew.
 
 mod apply;
 mod ask;
@@ -15,6 +16,7 @@ mod releases;
 pub(super) mod state;
 mod status;
 
+use super::SHORTEST_REQUEUE;
 use super::custom_resource::Parent;
 use crate::job::Job;
 use anyhow::anyhow;
@@ -33,10 +35,7 @@ use opdev_sources::TypeReconciler;
 use serde_json::Value;
 use state::{Done, FINALIZER, ScriptReconcile};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A shorter time would be a loop.
-const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
+use std::time::Instant;
 
 /// Runs one reconcile.
 pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {

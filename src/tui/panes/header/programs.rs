@@ -8,7 +8,7 @@ use opdev_event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
 use opdev_state::{Program, State};
 use std::time::Duration;
 
-/// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of
+/// The state of the newest save of the programs' own files; `None` where other files are what matters now. Of
 /// several programs the one that needs the user most is told of.
 pub fn newest_save(state: &State, now: Timestamp) -> Option<Save> {
     if state.reload.failed.is_some() {
@@ -19,7 +19,7 @@ pub fn newest_save(state: &State, now: Timestamp) -> Option<Save> {
     line(program, state, now)
 }
 
-/// How much a program needs the user, and since when.
+/// The need of a program for the user, and since when.
 fn need(program: &Program) -> (u8, Option<Timestamp>) {
     let build = program.build.as_ref();
     let run = program.run.as_ref();
@@ -135,7 +135,7 @@ pub fn goes_on(program: &Program) -> String {
     }
 }
 
-/// How much is seen of the reconciles of the programs that run, where that is not everything.
+/// The level of trace of the programs that run, where not everything is seen.
 pub fn traced(state: &State) -> Option<String> {
     let running = state.programs.runs().filter(|run| matches!(run.state, ProcessState::Running { .. }));
     let mut levels: Vec<_> = running.map(|run| run.traced).collect();

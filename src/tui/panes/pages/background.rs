@@ -280,7 +280,7 @@ fn page(finding: &BackgroundFinding, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// What the operator wrote undisturbed and here: side by side, or one below the other.
+/// Writes of the operator undisturbed and here: side by side, or one below the other.
 fn writes(finding: &BackgroundFinding, cells: usize) -> Vec<Row> {
     let (undisturbed, here) = &finding.writes;
     if undisturbed.is_empty() && here.is_empty() {
