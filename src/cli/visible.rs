@@ -90,6 +90,13 @@ pub(super) fn can_ask() -> bool {
 
 impl<W: Write> Write for Visible<W> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        // Most is plain. Pieces have no early end, so that the compiler compares many bytes at once.
+        let is_seen = |byte: u8| (b' '..0x7f).contains(&byte) | (byte == b'\n') | (byte == b'\t');
+        let is_ascii = |piece: &[u8]| piece.iter().fold(true, |seen, byte| seen & is_seen(*byte));
+        if bytes.chunks(128).all(is_ascii) {
+            self.0.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
         let text = String::from_utf8_lossy(bytes);
         let is_plain = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
         if text.chars().all(is_plain) {
@@ -127,5 +134,18 @@ mod tests {
         writeln!(shown, "created\t{name} für ü\r").unwrap();
         let text = String::from_utf8(shown.0).unwrap();
         assert_eq!(text, "created\tweb/\\u{1b}]0;PWN\\u{7}\\u{202e}.txt für ü\\u{d}\n");
+    }
+
+    #[test]
+    fn long_plain_text_goes_through_and_hides_nothing() {
+        let long = "{\"a\":\t1}\n".repeat(40);
+        for place in [0, 127, 128, 300] {
+            let (before, after) = long.split_at(place);
+            for (hidden, escape) in [("", ""), ("\u{7f}", "\\u{7f}"), ("\u{202e}", "\\u{202e}")] {
+                let mut shown = Visible(Vec::new());
+                shown.write_all(format!("{before}{hidden}{after}").as_bytes()).unwrap();
+                assert_eq!(String::from_utf8(shown.0).unwrap(), format!("{before}{escape}{after}"));
+            }
+        }
     }
 }

@@ -445,7 +445,9 @@ pub fn visible(text: &str) -> String {
 
 /// JSON with hidden characters in its texts as escapes of JSON: the same value, whoever prints it.
 pub fn escaped_json(line: String) -> String {
-    if line.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
+    // Most are plain. Pieces have no early end, so that the compiler compares many bytes at once.
+    let is_plain = |piece: &[u8]| piece.iter().fold(true, |plain, byte| plain & (b' '..0x7f).contains(byte));
+    if line.as_bytes().chunks(128).all(is_plain) || !line.contains(is_hidden) {
         return line;
     }
     let mut out = String::with_capacity(line.len());
@@ -475,6 +477,7 @@ pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
 }
 
 /// Returns true if a character does something to the terminal or the text around it instead of being seen.
+#[inline]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -641,6 +644,23 @@ mod tests {
             cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),
             "operator's own write: Deployment web .a 1→2, .b 1→2 +1 more"
         );
+    }
+
+    #[test]
+    fn json_has_hidden_characters_as_escapes_wherever_they_stand() {
+        let long = "x".repeat(300);
+        for kept in [format!(r#"{{"a":"{long}"}}"#), format!(r#"{{"a":"{long} · é 😀"}}"#)] {
+            assert_eq!(escaped_json(kept.clone()), kept);
+        }
+        for (hidden, escape) in
+            [("\u{7f}", "\\u007f"), ("\u{9b}", "\\u009b"), ("\u{e0041}", "\\udb40\\udc41")]
+        {
+            for place in [0, 127, 128, 300] {
+                let (before, after) = long.split_at(place);
+                let told = escaped_json(format!("{before}{hidden}{after}"));
+                assert_eq!(told, format!("{before}{escape}{after}"));
+            }
+        }
     }
 
     #[test]

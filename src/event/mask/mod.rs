@@ -21,6 +21,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Returns true if a field of this name holds a secret: `password`, `apiKey`, `client-secret`, `AUTH_TOKEN`.
 /// Names of references (`secretName`, `existingSecret`) and lists of names do not.
 pub fn is_secret_name(name: &str) -> bool {
+    /// The length of `connectionstring`.
+    const LONGEST: usize = 16;
     const ENDINGS: [&str; 16] = [
         "password",
         "passwd",
@@ -39,17 +41,24 @@ pub fn is_secret_name(name: &str) -> bool {
         "connectionstring",
         "dsn",
     ];
-    // Every line of a manifest asks this: nothing is copied.
-    let letters = || name.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
-    let ends_with = |ending: &str| {
-        let mut last = letters().rev();
-        ending.bytes().rev().all(|letter| last.next() == Some(letter))
-    };
-    let starts_with = |start: &str| {
-        let mut first = letters();
-        start.bytes().all(|letter| first.next() == Some(letter))
-    };
-    ENDINGS.iter().any(|ending| ends_with(ending)) && !starts_with("existing")
+    // Every line of a manifest asks this: the end of the name is read once, into a place without allocation.
+    let mut end = [0; LONGEST];
+    let mut from = LONGEST;
+    for letter in name.bytes().rev().filter(u8::is_ascii_alphanumeric).take(LONGEST) {
+        from -= 1;
+        end[from] = letter.to_ascii_lowercase();
+    }
+    let end = &end[from..];
+    // Few endings share their last letter with a name, so few are compared.
+    let is_ending =
+        |ending: &&str| ending.as_bytes().last() == end.last() && end.ends_with(ending.as_bytes());
+    ENDINGS.iter().any(is_ending) && !starts_with(name, "existing")
+}
+
+/// Returns true if the letters and digits of a name begin with `start`, in any case.
+fn starts_with(name: &str, start: &str) -> bool {
+    let mut letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    start.bytes().all(|letter| letters.next().is_some_and(|first| first.eq_ignore_ascii_case(&letter)))
 }
 
 /// Returns true if a dotted path of values, such as `auth.password`, leads to a secret.
@@ -306,6 +315,9 @@ mod tests {
             "clientSecret",
             "authToken",
             "privateKey",
+            "connection_string",
+            "mainDatabaseConnectionString",
+            "clé-TOKEN-",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -318,6 +330,9 @@ mod tests {
             "key",
             "secretKeyRef",
             "monkey",
+            "existing-admin-password",
+            "nnectionstring",
+            "",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }
