@@ -76,6 +76,8 @@ impl Findings {
                         name: object.name.clone(),
                     };
                     self.table.child_seen(&key, object.uid.as_deref(), seen.at);
+                    let by = object.changed_by.as_deref();
+                    self.table.outside(&key, by, if by.is_some() { "changed" } else { "made" }, seen.at);
                 }
             }
             Event::ObjectGone(gone) => {

@@ -1,9 +1,10 @@
 //! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
 
+use super::templates::Takes;
 use super::{Table, Track, is_never};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// A judgement of a rule of absence that has to wait.
 #[derive(Clone, Debug)]
@@ -29,8 +30,22 @@ pub(crate) enum Wait {
     Status { path: String },
     /// observedGeneration
     Generation,
+    /// A workload whose pods have taken a configuration that has changed since; how they take it, and whether
+    /// the program itself has changed it, in a reconcile with this number.
+    Rolled { workload: ObjectKey, generation: i64, takes: Takes, own: bool, since: u64 },
     /// A child that is not touched any more since a reconcile with this number.
     Untouched { since: u64 },
+}
+
+impl Wait {
+    /// The time after which it was told, or never will be.
+    pub(super) fn lasts(&self) -> SignedDuration {
+        match self {
+            // A controller that comes again has to come three times.
+            Wait::Rolled { .. } => SignedDuration::from_secs(90),
+            _ => SignedDuration::from_secs(15),
+        }
+    }
 }
 
 impl Pending {
