@@ -55,6 +55,32 @@ impl Pending {
 }
 
 impl Table {
+    /// True while a rule of absence has something to judge: an event that has to come, a question that opdev
+    /// still asks (`asks`) or that is not answered yet, a child that may stay.
+    pub(crate) fn is_undecided(&self, asks: bool) -> bool {
+        let clear = |one: &Pending| match &one.what {
+            Wait::Echo { .. } => {
+                let controller = self.controllers.get(&one.controller);
+                let heard = |known: &super::Controller| {
+                    known.unclear
+                        || known.echoed.contains(&(one.about.gvk.group.clone(), one.about.gvk.kind.clone()))
+                };
+                controller.is_some_and(|known| !heard(known))
+            }
+            // Rules look at it no longer than that, but where a controller comes again.
+            _ => true,
+        };
+        let young = |one: &&Pending| one.age(self) < SignedDuration::from_secs(12);
+        let asked = |at: Option<Timestamp>| {
+            asks && at.is_some_and(|at| self.now.duration_since(at) < SignedDuration::from_secs(10))
+        };
+        self.pending.iter().filter(young).any(clear)
+            || self.live.values().any(|live| live.gone.is_none() && asked(live.changed.map(|(at, _)| at)))
+            || self.tracks.values().any(|track| asked(track.unheard.as_ref().map(|one| one.at)))
+            || self.taken.iter().any(|(at, _)| asked(Some(*at)))
+            || self.left().any(|(_, gone)| self.now.duration_since(gone) < SignedDuration::from_secs(12))
+    }
+
     /// Notes what has to come later because of a reconcile.
     pub(super) fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
         let primary = evidence.object.key();

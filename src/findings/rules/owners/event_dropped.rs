@@ -187,4 +187,34 @@ mod tests {
         });
         assert!(world.loud().is_empty(), "{:?}", world.loud());
     }
+
+    #[test]
+    fn a_status_that_only_the_reconcile_that_opdev_asked_for_writes_proves_it_too() {
+        let run = |fact: FieldFact, shown: bool| {
+            let mut world = embedded();
+            let map = child("ConfigMap", "a-data");
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&map, 1) }];
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            world.reconcile(|one| one.causes = by_user());
+            world.seen(&cr("a"), shelf(1, json!({"annotations": {"tier": "gold"}})));
+            world.wait(6);
+            if shown {
+                world.seen(&map, json!({}));
+            }
+            assert_eq!(asks(&mut world).len(), 1);
+            world.reconcile(|one| {
+                one.causes = check();
+                one.writes = vec![WriteFact { at: one.at, ..update(&cr("a"), "status", vec![fact]) }];
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "event-dropped").count()
+        };
+        let tier = || field(".status.tier", 1, 2);
+        assert_eq!(run(tier(), false), 1);
+        assert_eq!(run(FieldFact { time: true, ..tier() }, false), 0, "only a time");
+        assert_eq!(run(tier(), true), 0, "a child has changed meanwhile");
+    }
 }

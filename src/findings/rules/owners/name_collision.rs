@@ -78,7 +78,7 @@ fn overwritten(table: &Table, evidence: &Evidence, write: &WriteFact, field: &Fi
     ];
     let takes_place = |(theirs, ours): (Option<&str>, Option<&str>)| {
         let (Some(theirs), Some(ours)) = (theirs, ours) else { return false };
-        theirs != ours && old.contains(theirs) && old.replace(theirs, ours) == *new
+        theirs != ours && old != new && renamed(old, theirs, ours) == *new
     };
     if !names.into_iter().any(takes_place) {
         return None;
@@ -89,6 +89,21 @@ fn overwritten(table: &Table, evidence: &Evidence, write: &WriteFact, field: &Fi
     );
     let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
     Some(Told { severity: Warning, field: field.path.clone(), ..told.about(&write.object) })
+}
+
+/// A text with one name in the place of another, where that stands as a word.
+fn renamed(text: &str, from: &str, to: &str) -> String {
+    let is_end = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(from).filter(|_| !from.is_empty()) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let last = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_word = is_end(last) && is_end(after.chars().next());
+        out.push_str(before);
+        out.push_str(if is_word { to } else { from });
+        rest = after;
+    }
+    out + rest
 }
 
 #[cfg(test)]
