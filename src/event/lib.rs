@@ -471,7 +471,7 @@ pub struct UnrelatedObject {
     pub uid: Option<String>,
     /// Its last field manager, where it is known already and was changed; empty where that is not known. Only
     /// the embedded control plane tells of changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "changedBy")]
     pub changed_by: Option<String>,
 }
 

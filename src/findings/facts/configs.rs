@@ -22,11 +22,6 @@ struct Change {
 impl Table {
     /// Notes which workloads have to be rolled because of what a reconcile has changed.
     pub(super) fn take_configs(&mut self, evidence: &Evidence, track: &Track) {
-        for write in evidence.writes.iter().filter(|write| write.object.gvk.kind == "Pod") {
-            if let (WriteVerb::Delete, Some(namespace)) = (write.verb, &write.object.namespace) {
-                self.pods_deleted.insert(namespace.clone(), write.at);
-            }
-        }
         let primary = evidence.object.key();
         for change in changes(evidence) {
             let config = change.object.key();

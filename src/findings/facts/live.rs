@@ -106,6 +106,9 @@ impl Table {
     pub(crate) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
         self.now = self.now.max(at);
         self.outside(key, None, "deleted", at);
+        if let ("Pod", Some(namespace)) = (key.kind.as_str(), &key.namespace) {
+            self.pods_gone.insert(namespace.clone(), at);
+        }
         if let Some(live) = self.live.get_mut(key) {
             live.gone = Some(at);
         }

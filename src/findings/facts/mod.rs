@@ -85,8 +85,8 @@ pub(super) struct Table {
     pub(super) selectors: HashMap<ObjectKey, selectors::Selects>,
     /// Configuration that the pods of workloads take.
     pub(super) templates: HashMap<ObjectKey, templates::Template>,
-    /// When the program has deleted a pod of a namespace last.
-    pub(super) pods_deleted: HashMap<String, Timestamp>,
+    /// When a pod of a namespace went last.
+    pub(super) pods_gone: HashMap<String, Timestamp>,
     /// Reconciles before the last restart whose object has not been reconciled since.
     before: HashMap<(String, ObjectKey), restarts::Before>,
     /// When objects were written last.
@@ -327,6 +327,7 @@ impl Table {
         track.take_written(evidence);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             track.errors = 0;
+            track.period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
         } else {
             if track.errors == 0 || track.error != evidence.error {
                 (track.errors, track.errors_since) = (0, evidence.at);
@@ -520,7 +521,7 @@ impl Table {
         bounded(&mut self.workloads);
         bounded(&mut self.selectors);
         bounded(&mut self.templates);
-        bounded(&mut self.pods_deleted);
+        bounded(&mut self.pods_gone);
         bounded(&mut self.written_at);
         bounded(&mut self.rewritten);
         if self.live.len() > MANY {

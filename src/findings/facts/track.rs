@@ -29,6 +29,8 @@ pub(crate) struct Track {
     pub(crate) began: Timestamp,
     pub(crate) ended: Timestamp,
     pub(crate) requeue: Option<Duration>,
+    /// The period that its good reconciles ask for.
+    pub(crate) period: Option<Duration>,
     pub(crate) error: String,
     pub(crate) errors: u32,
     /// True if a simulated pod may be why the newest reconcile failed.

@@ -54,7 +54,7 @@ impl Table {
                     unheard.at.duration_since(*at).abs() < SignedDuration::from_secs(5)
                 });
             let controller = self.controllers.get(name);
-            let clear = controller.is_some_and(|one| !one.unclear && one.period.is_none_or(is_long));
+            let clear = controller.is_some_and(|one| !one.unclear) && track.period.is_none_or(is_long);
             let live = self.live.get(primary);
             let lives = live.is_some_and(|live| {
                 live.gone.is_none() && live.deleting.is_none() && live.changed.is_none()

@@ -112,7 +112,7 @@ CASES |= {
         (-1, ["create", "secret", "generic", "mine", "--from-literal=mode=old"]),
         (15, ["patch", "secret", "mine", "--type=merge", "-p", '{"stringData":{"mode":"new"}}'])]),
     "referenced-listed": ("referenced-unwatched", [
-        (-1, ["create", "quota", "mine", "--hard=pods=9"]), (15, ["delete", "quota", "mine"])]),
+        (-1, ["create", "secret", "generic", "mine", "--from-literal=mode=old"]), (15, ["delete", "secret", "mine"])]),
     "referenced-status": ("referenced-unwatched", [(-1, MINE), (15, CHANGED)]),
     "healthy-referenced": (None, [(-1, MINE), (15, CHANGED)]),
     "healthy-referenced-poll": (None, [(-1, MINE), (15, CHANGED)]),

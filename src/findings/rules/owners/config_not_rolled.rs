@@ -18,8 +18,8 @@ pub(crate) static RULE: Rule = Rule {
            changes by others that led to a reconcile, and where a whole volume holds it: the process may read its \
            files again.",
     never: "the first 10 s of a workload; workloads without replicas, with updateStrategy OnDelete, or with a reloader \
-            in their annotations, containers or arguments; keys that no pod takes; Secrets in whole volumes; reconcilers \
-            that delete pods, that fail, or that come again first.",
+            in their annotations, containers or arguments; keys that no pod takes; Secrets in whole volumes; pods that \
+            go meanwhile; reconcilers that fail, or that come again first.",
     fix: "Put a hash of the configuration into an annotation of the pod template, spec.template.metadata.annotations: \
           then a change rolls the pods.",
     ends: Ends::Fixed,
@@ -43,7 +43,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let at_rest = track.error.is_empty()
             && (track.requeue.is_none() || track.count >= since + 3)
             && !table.running.contains_key(&one.primary.key());
-        let deleted = workload.namespace.as_ref().and_then(|namespace| table.pods_deleted.get(namespace));
+        let deleted = workload.namespace.as_ref().and_then(|namespace| table.pods_gone.get(namespace));
         let restarted = deleted.is_some_and(|at| at.duration_since(one.at).as_secs() >= -5);
         if age < 10 || !kept || !at_rest || restarted {
             continue;
@@ -135,12 +135,7 @@ mod tests {
             world.seen(deployment, workload(&plain(), 2));
         };
         assert!(run(&plain(), rolled).is_empty(), "the next reconcile changed the template");
-        let deletes = |world: &mut World, _: &ObjectRef| {
-            world.reconcile(|one| {
-                let pod = WriteFact { verb: WriteVerb::Delete, created: false, ..create(&child("Pod", "web-0"), 1) };
-                one.writes = vec![WriteFact { at: one.at, ..pod }];
-            });
-        };
+        let deletes = |world: &mut World, _: &ObjectRef| world.gone(&child("Pod", "web-0"));
         assert!(run(&plain(), deletes).is_empty(), "it restarts the pods itself");
         let fails = |world: &mut World, _: &ObjectRef| world.reconcile(|one| one.error = "no".to_owned());
         assert!(run(&plain(), fails).is_empty(), "it is not done yet");

@@ -32,9 +32,8 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
-    let controller = table.controllers.get(&evidence.controller);
-    let polls = controller.and_then(|one| one.period).is_some_and(|period| period <= Duration::from_secs(60));
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let polls = track.period.is_some_and(|period| period <= Duration::from_secs(60));
     // A reload starts another build, and what another client does at the same moment may be the reason.
     let quiet = |cause: &opdev_event::Cause| match &cause.kind {
         CauseKind::User | CauseKind::Check | CauseKind::Wait { .. } | CauseKind::Period => true,

@@ -89,11 +89,11 @@ func init() {
 		},
 		// Counts what it lists, and does not watch it.
 		"referenced-listed": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
-			quotas := &corev1.ResourceQuotaList{}
-			if err := r.List(ctx, quotas, client.InNamespace(object.Namespace)); err != nil {
+			secrets := &corev1.SecretList{}
+			if err := r.List(ctx, secrets, client.InNamespace(object.Namespace)); err != nil {
 				return ctrl.Result{}, err
 			}
-			return ctrl.Result{}, r.configMap(ctx, object, object.Name, map[string]string{"quotas": fmt.Sprint(len(quotas.Items))}, true)
+			return ctrl.Result{}, r.configMap(ctx, object, object.Name, map[string]string{"secrets": fmt.Sprint(len(secrets.Items))}, true)
 		},
 		// The status alone says what it found.
 		"referenced-status": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
@@ -181,7 +181,8 @@ func init() {
 
 // configured writes a ConfigMap, and a Deployment that takes it as variables.
 func (r *Reconciler) configured(ctx context.Context, object *v1.Case, notes map[string]string) error {
-	if err := r.configMap(ctx, object, object.Name, map[string]string{"MODE": object.Spec.Env["MODE"]}, true); err != nil {
+	data := map[string]string{"MODE": object.Spec.Env["MODE"]}
+	if err := r.configMap(ctx, object, object.Name, data, true); client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
 	_, err := r.deployment(ctx, object, func(child *appsv1.Deployment) {
@@ -189,15 +190,16 @@ func (r *Reconciler) configured(ctx context.Context, object *v1.Case, notes map[
 		from := corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: object.Name}}
 		child.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &from}}
 	})
-	return err
+	return client.IgnoreAlreadyExists(err)
 }
 
 func (r *Reconciler) phase(ctx context.Context, object *v1.Case, phase string) error {
 	if object.Status.Phase == phase && object.Status.ObservedGeneration == object.Generation {
 		return nil
 	}
+	before := client.MergeFrom(object.DeepCopy())
 	object.Status.Phase, object.Status.ObservedGeneration = phase, object.Generation
-	return r.Status().Update(ctx, object)
+	return r.Status().Patch(ctx, object, before)
 }
 
 func (r *Reconciler) twice(ctx context.Context, object *v1.Case, meta metav1.ObjectMeta) error {
