@@ -154,11 +154,7 @@ impl Findings {
     /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
     /// with the controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
     pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
-        if self.asks_at_all() {
-            self.table.unanswered()
-        } else {
-            Vec::new()
-        }
+        if self.asks_at_all() { self.table.unanswered() } else { Vec::new() }
     }
 
     fn asks_at_all(&self) -> bool {

@@ -32,7 +32,8 @@ impl Table {
                     maker.primary.key() == primary && evidence.at.duration_since(maker.at) >= BEFORE
                 });
                 let settled = evidence.at.duration_since(template.changed) >= BEFORE;
-                let rolled = evidence.writes.iter().any(|write| write.object.key() == *key && !write.unchanged);
+                let rolled =
+                    evidence.writes.iter().any(|write| write.object.key() == *key && !write.unchanged);
                 if !mine || !settled || rolled || key.namespace != config.namespace {
                     continue;
                 }

@@ -38,7 +38,8 @@ const OF_KUBERNETES: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes"];
 /// domains under `x-k8s.io` belong to projects.
 pub(crate) fn is_programs(finalizer: &str) -> bool {
     let domain = finalizer.split_once('/').map_or(finalizer, |(domain, _)| domain);
-    let of = |root: &str| domain.strip_suffix(root).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let of =
+        |root: &str| domain.strip_suffix(root).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     !(finalizer.is_empty() || OF_KUBERNETES.contains(&finalizer) || of("kubernetes.io") || of("k8s.io"))
 }
 

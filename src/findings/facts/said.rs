@@ -5,8 +5,18 @@ use serde_json::Value;
 
 /// Words of fields, reasons and phases that tell of trouble.
 const TROUBLE: [&str; 12] = [
-    "error", "fail", "invalid", "degraded", "unhealthy", "crash", "reject", "denied", "missing", "not found",
-    "refused", "unable",
+    "error",
+    "fail",
+    "invalid",
+    "degraded",
+    "unhealthy",
+    "crash",
+    "reject",
+    "denied",
+    "missing",
+    "not found",
+    "refused",
+    "unable",
 ];
 
 /// The state that a status tells of.
@@ -22,7 +32,8 @@ impl Said {
     pub(super) fn of(object: &Value) -> Said {
         let (status, generation) = (&object["status"], meta::generation(object));
         let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
-        let newest = |value: &Value| value["observedGeneration"].as_i64().is_none_or(|seen| seen == generation);
+        let newest =
+            |value: &Value| value["observedGeneration"].as_i64().is_none_or(|seen| seen == generation);
         let ready = conditions.iter().any(|condition| {
             matches!(condition["type"].as_str(), Some("Ready" | "Available"))
                 && condition["status"] == "True"

@@ -28,7 +28,12 @@ impl Table {
 
     /// How often a child was made again after the program itself had deleted it, since the last event from
     /// outside, and when it was made first since.
-    pub(super) fn again(&self, before: Option<&Maker>, at: Timestamp, evidence: &Evidence) -> (u32, Timestamp) {
+    pub(super) fn again(
+        &self,
+        before: Option<&Maker>,
+        at: Timestamp,
+        evidence: &Evidence,
+    ) -> (u32, Timestamp) {
         let track = self.tracks.get(&(evidence.controller.clone(), evidence.object.key()));
         let outside = track.map(|track| track.outside_at).unwrap_or_default();
         match before {
@@ -49,10 +54,14 @@ impl Table {
             });
             // It may have been made by this very reconcile.
             made || evidence.writes.iter().any(|other| {
-                other.created && other.at < write.at && other.object.key() == *key && other.content == write.content
+                other.created
+                    && other.at < write.at
+                    && other.object.key() == *key
+                    && other.content == write.content
             })
         };
-        let lacked = evidence.stale.iter().filter(|stale| stale.missing && stale.object != write.object.key());
+        let lacked =
+            evidence.stale.iter().filter(|stale| stale.missing && stale.object != write.object.key());
         write.generated && write.content != 0 && lacked.map(|stale| &stale.object).any(same)
     }
 

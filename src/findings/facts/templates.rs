@@ -46,10 +46,14 @@ impl Template {
         let (spec, generation) = (&object["spec"], meta::generation(object));
         let template = &spec["template"];
         let kept = spec["updateStrategy"]["type"] == "OnDelete";
-        let annotated = [object, template].iter().any(|object| has_reloader(&object["metadata"]["annotations"]));
-        let changed = before.filter(|before| before.generation == generation).map_or(at, |before| before.changed);
+        let annotated =
+            [object, template].iter().any(|object| has_reloader(&object["metadata"]["annotations"]));
+        let changed =
+            before.filter(|before| before.generation == generation).map_or(at, |before| before.changed);
         let mut uses = Vec::new();
-        for container in ["containers", "initContainers"].iter().flat_map(|list| items(&template["spec"][*list])) {
+        for container in
+            ["containers", "initContainers"].iter().flat_map(|list| items(&template["spec"][*list]))
+        {
             of_environment(container, &mut uses);
         }
         of_volumes(&template["spec"], &mut uses);
@@ -82,9 +86,9 @@ fn is_path(path: &str, key: &str) -> bool {
 
 /// True if a path lies in the data of a ConfigMap or Secret.
 pub(super) fn is_data(path: &str) -> bool {
-    [".data", ".binaryData", ".stringData"]
-        .iter()
-        .any(|field| path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
+    [".data", ".binaryData", ".stringData"].iter().any(|field| {
+        path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {

@@ -10,7 +10,15 @@ use std::time::Duration;
 
 /// Kinds that the plane's controllers make and change in answer to others, and those that nobody judges.
 const RESTLESS: [&str; 10] = [
-    "Pod", "ReplicaSet", "Endpoints", "EndpointSlice", "Node", "Event", "Lease", "ControllerRevision", "Namespace",
+    "Pod",
+    "ReplicaSet",
+    "Endpoints",
+    "EndpointSlice",
+    "Node",
+    "Event",
+    "Lease",
+    "ControllerRevision",
+    "Namespace",
     "CustomResourceDefinition",
 ];
 
@@ -50,15 +58,15 @@ impl Table {
             let waited = now.duration_since(unheard.at);
             // The program may have written it itself: its reconcile is told after the event.
             let own = self.makers.contains_key(&unheard.object)
-                || self.written_at.get(&unheard.object).is_some_and(|at| {
-                    unheard.at.duration_since(*at).abs() < SignedDuration::from_secs(5)
-                });
+                || self
+                    .written_at
+                    .get(&unheard.object)
+                    .is_some_and(|at| unheard.at.duration_since(*at).abs() < SignedDuration::from_secs(5));
             let controller = self.controllers.get(name);
             let clear = controller.is_some_and(|one| !one.unclear) && track.period.is_none_or(is_long);
             let live = self.live.get(primary);
-            let lives = live.is_some_and(|live| {
-                live.gone.is_none() && live.deleting.is_none() && live.changed.is_none()
-            });
+            let lives = live
+                .is_some_and(|live| live.gone.is_none() && live.deleting.is_none() && live.changed.is_none());
             if own || !lives || !clear || !track.requeue.is_none_or(is_long) || waited > ASKED_WITHIN {
                 track.unheard = None;
             } else if !unheard.asked && waited >= MISSED {
@@ -70,9 +78,9 @@ impl Table {
 
     /// True if a change waits for its question.
     pub(super) fn has_unheard(&self) -> bool {
-        self.tracks.values().any(|track| {
-            track.unheard.as_ref().is_some_and(|one| !one.asked && self.is_recent(one.at))
-        })
+        self.tracks
+            .values()
+            .any(|track| track.unheard.as_ref().is_some_and(|one| !one.asked && self.is_recent(one.at)))
     }
 
     /// A reconcile that begins soon after a change has heard of it, whatever woke it.

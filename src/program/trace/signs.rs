@@ -22,9 +22,8 @@ pub(super) fn brought(old: Option<&Value>, new: &Value) -> Vec<ReadySign> {
 fn of(object: &Value) -> Vec<ReadySign> {
     let (status, kind) = (&object["status"], object["kind"].as_str().unwrap_or_default());
     let generation = meta::generation(object);
-    let is_newest = |value: &Value| {
-        value["observedGeneration"].as_i64().is_none_or(|observed| observed == generation)
-    };
+    let is_newest =
+        |value: &Value| value["observedGeneration"].as_i64().is_none_or(|observed| observed == generation);
     let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     let is_true = |condition: &&Value| condition["status"] == "True" && is_newest(condition);
     let mut signs: Vec<ReadySign> = conditions
@@ -63,7 +62,8 @@ fn of_field(name: &str, value: &Value) -> Option<ReadySign> {
         Value::String(text) => {
             let yes = text.eq_ignore_ascii_case("true") && matches!(name, "ready" | "available");
             let word = WORDS.iter().find(|word| text.eq_ignore_ascii_case(word));
-            let whole = yes && name == "ready" || word.is_some_and(|word| matches!(*word, "Ready" | "Healthy"));
+            let whole =
+                yes && name == "ready" || word.is_some_and(|word| matches!(*word, "Ready" | "Healthy"));
             (yes || word.is_some()).then(|| (text.clone(), whole))?
         }
         _ => return None,
@@ -132,9 +132,7 @@ mod tests {
 
     #[test]
     fn two_objects_are_the_same_but_for_their_names() {
-        let object = |name: &str, label: &str| {
-            json!({"kind": "Pod", "spec": {"a": 1}, "metadata": {"name": name, "labels": {"app": label}}})
-        };
+        let object = |name: &str, label: &str| json!({"kind": "Pod", "spec": {"a": 1}, "metadata": {"name": name, "labels": {"app": label}}});
         assert_eq!(content(&object("a", "x")), content(&object("b", "x")));
         assert_ne!(content(&object("a", "x")), content(&object("a", "y")));
         assert!(is_generated(&json!({"metadata": {"generateName": "web-"}}), "web-abcde"));

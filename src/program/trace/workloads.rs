@@ -58,7 +58,14 @@ fn workload(object: &Value, key: ObjectKey, at: Timestamp) -> Option<WorkloadFac
     let kept = strategy["type"] == "OnDelete"
         || strategy["rollingUpdate"]["partition"].as_i64().is_some_and(|partition| partition > 0);
     let observed = number("observedGeneration") >= meta::generation(object);
-    Some(WorkloadFact { at, object: key, wanted, ready, updated: if kept { wanted } else { updated }, observed })
+    Some(WorkloadFact {
+        at,
+        object: key,
+        wanted,
+        ready,
+        updated: if kept { wanted } else { updated },
+        observed,
+    })
 }
 
 /// Objects that a reconcile has read by name from the API server.
@@ -140,7 +147,10 @@ mod tests {
     #[test]
     fn a_spec_asks_for_as_many_as_a_number_or_the_items_of_its_lists() {
         assert_eq!(wanted(&json!({"replicas": 3, "image": "x"})), 3);
-        assert_eq!(wanted(&json!({"replicas": 1, "users": [{"name": "a", "of": ["x", "y"]}, {"name": "b"}]})), 4);
+        assert_eq!(
+            wanted(&json!({"replicas": 1, "users": [{"name": "a", "of": ["x", "y"]}, {"name": "b"}]})),
+            4
+        );
         assert_eq!(wanted(&json!({})), 0);
     }
 }

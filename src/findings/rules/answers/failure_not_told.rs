@@ -37,7 +37,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     if failures.row < 3 || !lasts || !silent || tried || track.by_pods || !controller.writes_status {
         return;
     }
-    let Some(live) = table.live.get(&place.1).filter(|live| live.gone.is_none() && live.deleting.is_none()) else {
+    let Some(live) = table.live.get(&place.1).filter(|live| live.gone.is_none() && live.deleting.is_none())
+    else {
         return;
     };
     if !live.said.ready && live.said.trouble {

@@ -61,7 +61,8 @@ mod tests {
             }
             for _ in 0..2 {
                 world.reconcile(|one| {
-                    one.reads = vec![ReadFact { objects: vec![read.key()], missing: true, ..ReadFact::default() }];
+                    one.reads =
+                        vec![ReadFact { objects: vec![read.key()], missing: true, ..ReadFact::default() }];
                     one.error = error.to_owned();
                 });
             }

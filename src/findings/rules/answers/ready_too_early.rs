@@ -39,10 +39,12 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             let of_it = |(key, maker): &(&ObjectKey, &Maker)| {
                 is_workload(key) && maker.primary.key() == primary && !maker.gone && maker.deleted.is_none()
             };
-            let about = |(key, _): &(&ObjectKey, &Maker)| sign.part.is_empty() || is_of(&key.name, &sign.part);
+            let about =
+                |(key, _): &(&ObjectKey, &Maker)| sign.part.is_empty() || is_of(&key.name, &sign.part);
             let made = table.makers.iter().filter(|one| of_it(one) && about(one));
-            let mut untrue: Vec<_> =
-                made.filter_map(|(key, maker)| judged(table, evidence, (write, sign), (key, maker))).collect();
+            let mut untrue: Vec<_> = made
+                .filter_map(|(key, maker)| judged(table, evidence, (write, sign), (key, maker)))
+                .collect();
             // Without any ready pod it is worse than with some.
             untrue.sort_by_key(|(severity, why)| (*severity != Warning, why.clone()));
             if let Some((severity, why)) = untrue.into_iter().next() {
@@ -93,7 +95,8 @@ fn judged(
         } else {
             return None;
         };
-        let why = format!("{object} says {said}, and of {}, as the reconcile had read it, {part}", maker.object);
+        let why =
+            format!("{object} says {said}, and of {}, as the reconcile had read it, {part}", maker.object);
         return (sign.whole && !evidence.tolerates).then_some((Hint, why));
     }
     let (wanted, ready) = match table.workloads.get(key) {

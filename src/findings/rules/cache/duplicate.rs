@@ -37,13 +37,14 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             let same = |(other, one): &(&ObjectKey, &crate::facts::Maker)| {
                 other.kind == key.kind && one.primary.key() == primary && one.content == maker.content
             };
-            let there = table.makers.iter().filter(same).filter(|(_, one)| !one.gone && one.deleted.is_none());
+            let there =
+                table.makers.iter().filter(same).filter(|(_, one)| !one.gone && one.deleted.is_none());
             let count = there.count() as u64;
             if count > evidence.wanted.max(1) {
                 let why = format!(
-                    "{object} is the {count}th of {}s with the same content for {}: the list before did not have the \
-                     newest one yet",
-                    object.gvk.kind, evidence.object
+                    "{} has {count} {}s with the same content, and {object} is the newest: the list before did not have \
+                     the one before it yet",
+                    evidence.object, object.gvk.kind
                 );
                 out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
                 return;

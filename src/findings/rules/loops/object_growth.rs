@@ -89,12 +89,14 @@ fn slow(table: &Table, track: &Track, evidence: &Evidence, write: &WriteFact) ->
             evidence.object
         ));
     }
-    let times: Vec<&Timestamp> = track.made.get(&object.gvk.kind)?.iter().filter(|at| is_lately(at)).collect();
+    let times: Vec<&Timestamp> =
+        track.made.get(&object.gvk.kind)?.iter().filter(|at| is_lately(at)).collect();
     // A custom resource that asks for many gets them at once, or in a few steps.
     let steps = times.windows(2).filter(|two| two[1].duration_since(*two[0]).as_secs() >= 5).count();
-    let of_it = table.makers.values().filter(|maker| {
-        maker.object.gvk.kind == object.gvk.kind && maker.primary.key() == primary
-    });
+    let of_it = table
+        .makers
+        .values()
+        .filter(|maker| maker.object.gvk.kind == object.gvk.kind && maker.primary.key() == primary);
     let (there, gone): (Vec<_>, Vec<_>) = of_it.partition(|maker| !maker.gone && maker.deleted.is_none());
     let many = there.len() >= 10 && there.len() as u64 > evidence.wanted;
     (steps >= 9 && many && gone.is_empty()).then(|| {

@@ -34,7 +34,8 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
     for one in &table.pending {
         let Wait::Rolled { workload, generation, takes, own, since } = &one.what else { continue };
         let age = one.age(table).as_secs();
-        let Some(maker) = table.makers.get(workload).filter(|maker| !maker.gone && maker.deleted.is_none()) else {
+        let Some(maker) = table.makers.get(workload).filter(|maker| !maker.gone && maker.deleted.is_none())
+        else {
             continue;
         };
         let kept = table.templates.get(workload).is_some_and(|template| template.generation == *generation);
@@ -50,13 +51,13 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         }
         let sure = *takes == Takes::Once && *own && one.about.gvk.kind == "ConfigMap";
         let how = match takes {
-            Takes::Once => "takes at the start of its pods",
-            Takes::Files => "mounts, and its process has to read it again by itself,",
+            Takes::Once => "take once, when they start",
+            Takes::Files => "have in files, which their process has to read again by itself",
         };
-        let who = if *own { "the reconcile changed it" } else { "a reconcile came because of it" };
+        let who = if *own { "the reconcile changed" } else { "a reconcile came for a change of" };
         let why = format!(
-            "{} {how} what has changed in {} 10 s ago: {who}, and the pod template is the one of before",
-            maker.object, one.about
+            "{who} {}, which the pods of {} {how}; 10 s later neither the pod template nor the pods have changed",
+            one.about, maker.object
         );
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&one.about.gvk.kind, why);
         out.push(Told {
@@ -105,7 +106,8 @@ mod tests {
         world.now += 20_000;
         world.reconcile(|one| {
             one.causes = by_user();
-            one.writes = vec![WriteFact { at: one.at, ..update(&config, "", vec![field(".data.mode", 1, 2)]) }];
+            one.writes =
+                vec![WriteFact { at: one.at, ..update(&config, "", vec![field(".data.mode", 1, 2)]) }];
         });
         after(&mut world, &deployment);
         world.wait(12);

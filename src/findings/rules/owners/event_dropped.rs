@@ -43,8 +43,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         |write: &WriteFact| write.object.key() != evidence.object.key() && table.is_news(evidence, write);
     // An operator whose work is outside of the cluster writes nothing but its status.
     let asked = evidence.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Check));
-    let wrote =
-        evidence.writes.iter().any(other) || asked && table.news_of_status(evidence).is_some();
+    let wrote = evidence.writes.iter().any(other) || asked && table.news_of_status(evidence).is_some();
     if !(5.0..=600.0).contains(&waited)
         || evidence.causes.iter().any(own)
         || !wrote

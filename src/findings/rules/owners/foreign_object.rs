@@ -49,7 +49,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             && !write.before.is_empty();
         let of = |uid: &str| write.owners.iter().any(|owner| owner.uid == uid);
         let mine = evidence.object.uid.as_deref().is_some_and(of);
-        let owns = mine && write.fields.iter().any(|field| field.path.starts_with(".metadata.ownerReferences"));
+        let owns =
+            mine && write.fields.iter().any(|field| field.path.starts_with(".metadata.ownerReferences"));
         let stranger = || {
             let strange = |manager: &String| {
                 !table.own.contains(manager) && *manager != write.manager && !is_plane(manager)
@@ -58,7 +59,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         };
         if judged && write.tied && owns && GOES.contains(&object.gvk.kind.as_str()) && stranger() {
             let (who, owner) = (write.before.first().cloned().unwrap_or_default(), &evidence.object);
-            let why = format!("{owner} has become the owner of {object}, which {who} had made: it is deleted with it");
+            let why = format!(
+                "{owner} has become the owner of {object}, which {who} had made: it is deleted with it"
+            );
             let told = Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object);
             out.push(Told { severity: Hint, ..told });
         }
@@ -91,7 +94,11 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
 fn takes(table: &Table, write: &WriteFact, owns: bool) -> bool {
     let of_another = |field: &FieldFact| {
         let own = table.own.contains(&field.other) || is_plane(&field.other) || field.other == write.manager;
-        field.sent && field.old != 0 && !field.other.is_empty() && !own && !field.path.starts_with(".metadata")
+        field.sent
+            && field.old != 0
+            && !field.other.is_empty()
+            && !own
+            && !field.path.starts_with(".metadata")
     };
     match write.verb {
         WriteVerb::Update | WriteVerb::Delete => true,

@@ -68,7 +68,11 @@ fn overwritten(table: &Table, evidence: &Evidence, write: &WriteFact, field: &Fi
     };
     let unchanged = |live: &Live| live.gone.is_none() && live.deleting.is_none() && live.changed.is_none();
     let there = table.live.get(&other).is_some_and(unchanged);
-    if other == mine || other.kind != mine.kind || !there || field.path.starts_with(".metadata.ownerReferences") {
+    if other == mine
+        || other.kind != mine.kind
+        || !there
+        || field.path.starts_with(".metadata.ownerReferences")
+    {
         return None;
     }
     let (old, new) = (&field.shown.0, &field.shown.1);
@@ -84,7 +88,8 @@ fn overwritten(table: &Table, evidence: &Evidence, write: &WriteFact, field: &Fi
         return None;
     }
     let why = format!(
-        "{} {} was {old} for {}, which is still there, and is {new} for {} now: both write the same object",
+        "{} {} was {old}, as the reconcile of {} wrote it, which is still there; the reconcile of {} made it {new}: \
+         both write the same object",
         write.object, field.path, other.name, evidence.object.name
     );
     let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);

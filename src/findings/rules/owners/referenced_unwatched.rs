@@ -194,10 +194,15 @@ mod tests {
             let changed_by = Some(by.to_owned());
             let (namespace, name, uid) = (secret.namespace.clone(), secret.name.clone(), secret.uid.clone());
             let objects = vec![UnrelatedObject { namespace, name, uid, changed_by }];
-            world.event(&Event::UnrelatedSeen(UnrelatedSeen { at: at(world.now), gvk: secret.gvk.clone(), objects }));
+            world.event(&Event::UnrelatedSeen(UnrelatedSeen {
+                at: at(world.now),
+                gvk: secret.gvk.clone(),
+                objects,
+            }));
             if matches!(then, Then::Hears) {
                 world.reconcile(|one| {
-                    one.causes = vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
+                    one.causes =
+                        vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
                     reads(one, "2");
                 });
             }
@@ -208,8 +213,10 @@ mod tests {
                     one.causes = check();
                     reads(one, "2");
                     if matches!(then, Then::Writes) {
-                        one.writes =
-                            vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.token", 1, 2)]) }];
+                        one.writes = vec![WriteFact {
+                            at: one.at,
+                            ..update(&map, "", vec![field(".data.token", 1, 2)])
+                        }];
                     }
                 });
             }
