@@ -540,16 +540,6 @@ pub fn short_age_changes_in(duration: Duration) -> Duration {
     until_next(duration, step)
 }
 
-/// How long until `age` prints something else.
-pub fn age_changes_in(duration: Duration) -> Duration {
-    let step = match duration.as_secs() {
-        0..600 => 1,
-        600..28_800 => 60,
-        _ => 3600,
-    };
-    until_next(duration, step)
-}
-
 /// How long until a duration is a multiple of some seconds.
 fn until_next(duration: Duration, seconds: u64) -> Duration {
     let step = Duration::from_secs(seconds);
@@ -742,8 +732,6 @@ mod tests {
         assert_eq!(text(9 * 3600), "9h");
         assert_eq!(text(50 * 3600), "2d2h");
         assert_eq!(text(400 * 86400), "400d");
-        assert_eq!(age_changes_in(Duration::from_millis(1300)), Duration::from_millis(700));
-        assert_eq!(age_changes_in(Duration::from_secs(610)), Duration::from_secs(50));
     }
 
     #[test]

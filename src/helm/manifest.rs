@@ -92,7 +92,7 @@ pub struct Hook {
 pub struct Sorted {
     /// Documents in install order.
     pub documents: Vec<Document>,
-    /// Hooks in install order of their kinds; `hooks_for` sorts by weight.
+    /// Hooks in install order of their kinds.
     pub hooks: Vec<Hook>,
     /// Helm's remarks, such as a hook event nobody knows.
     pub warnings: Vec<String>,
@@ -219,21 +219,9 @@ fn by_rank(a: (Option<usize>, &str), b: (Option<usize>, &str)) -> Ordering {
     }
 }
 
-/// The order in which two kinds are installed.
-pub fn install_order(a: &str, b: &str, compat: Compat) -> Ordering {
-    by_rank((install_rank(a, compat), a), (install_rank(b, compat), b))
-}
-
 /// The order in which two kinds are uninstalled.
 pub fn uninstall_order(a: &str, b: &str, compat: Compat) -> Ordering {
     by_rank((uninstall_rank(a, compat), a), (uninstall_rank(b, compat), b))
-}
-
-/// Hooks of one event in the order they run.
-pub fn hooks_for(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
-    let mut found: Vec<&Hook> = hooks.iter().filter(|hook| hook.events.contains(&event)).collect();
-    found.sort_by(|a, b| a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name)));
-    found
 }
 
 fn is_space(byte: u8) -> bool {

@@ -11,6 +11,7 @@ mod leaving;
 mod opening;
 mod operator;
 pub(crate) mod reload;
+mod save;
 pub(crate) mod server_restarted;
 pub(crate) mod service_account;
 mod survive;

@@ -6,6 +6,7 @@
 //! publish. One load at a time, the newest files win, and a broken edit never takes away what serves.
 
 use super::dry_run;
+use super::save::Save;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
@@ -24,7 +25,6 @@ use opdev_os::watcher;
 use opdev_os::watcher::{Batch, Watcher};
 use opdev_project::Project;
 use opdev_project::files;
-use opdev_project::files::Links;
 use opdev_project::load::{load, read_with_wanted};
 use opdev_project::trust::Trust;
 use opdev_release::unfit::UnfitWrite;
@@ -33,7 +33,6 @@ use opdev_sources::Sources;
 use opdev_sources::load::{Loaded, Options, Trial};
 use opdev_sources::merge_conflict;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,8 +116,8 @@ impl Reloader {
         if let Some(loaded) = loaded {
             self.bring_live(&mut memory, loaded, Vec::new()).await;
         }
-        let mut watcher = self.start_watcher().await?;
-        self.rewatch(&mut watcher, false).await;
+        let watcher = self.start_watcher().await?;
+        let mut watcher = self.rewatch(watcher, false).await?;
         let mut answers = self.trust.answers();
         // Files that were saved between the first read and the first watch.
         self.reload(&mut memory, None, false).await;
@@ -152,13 +151,16 @@ impl Reloader {
                     None => return Ok(()),
                 },
             };
-            let renew = batch.as_ref().is_some_and(|batch| self.moved(batch));
-            if renew {
-                self.rewatch(&mut watcher, true).await;
+            let save = match batch {
+                Some(batch) => Some(self.look_at(batch).await?),
+                None => None,
+            };
+            if save.as_ref().is_some_and(|save| save.moved) {
+                watcher = self.rewatch(watcher, true).await?;
             }
-            self.reload(&mut memory, batch, forced).await;
+            self.reload(&mut memory, save, forced).await;
             watcher.is_broken(memory.failed);
-            self.rewatch(&mut watcher, false).await;
+            watcher = self.rewatch(watcher, false).await?;
         }
     }
 
@@ -182,37 +184,46 @@ impl Reloader {
 
     /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and
     /// came back.
-    async fn rewatch(&self, watcher: &mut Watcher, renew: bool) {
-        let set = files::watch_set(&self.project, &self.publish.borrow());
-        let Err(error) = watcher.watch(&set, renew) else { return };
-        let hint = watcher::limit_hint(&error);
-        self.notice(Level::Error, format!("not every file can be watched: {error}"), hint).await;
-        if !watcher.polls
-            && let Ok(mut polling) = Watcher::start(self.project.settings.reload.quiet(), true)
-            && polling.watch(&set, true).is_ok()
-        {
-            *watcher = polling;
-            self.notice(Level::Warn, "files are polled twice a second from now on".to_owned(), None).await;
+    async fn rewatch(&self, mut watcher: Watcher, renew: bool) -> Result<Watcher> {
+        let (project, sources) = (self.project.clone(), self.publish.borrow().clone());
+        // The kernel is asked about each folder, which may take long on a network's disk.
+        let watched = tokio::task::spawn_blocking(move || {
+            let set = files::watch_set(&project, &sources);
+            let Err(error) = watcher.watch(&set, renew) else { return (watcher, None) };
+            let hint = watcher::limit_hint(&error);
+            let refused = format!("not every file can be watched: {error}");
+            let polls = !watcher.polls
+                && Watcher::start(project.settings.reload.quiet(), true).is_ok_and(|mut polling| {
+                    let begun = polling.watch(&set, true).is_ok();
+                    if begun {
+                        watcher = polling;
+                    }
+                    begun
+                });
+            (watcher, Some((refused, hint, polls)))
+        });
+        let (watcher, refused) = watched.await.context("files cannot be watched")?;
+        if let Some((refused, hint, polls)) = refused {
+            self.notice(Level::Error, refused, hint).await;
+            if polls {
+                self.notice(Level::Warn, "files are polled twice a second from now on".to_owned(), None)
+                    .await;
+            }
         }
+        Ok(watcher)
+    }
+
+    /// Looks at what was saved, on a thread of its own.
+    async fn look_at(&self, batch: Batch) -> Result<Save> {
+        let (project, sources) = (self.project.clone(), self.publish.borrow().clone());
+        tokio::task::spawn_blocking(move || Save::of(&project, &sources, &batch))
+            .await
+            .context("saved files cannot be looked at")
     }
 
     async fn notice(&self, level: Level, message: String, hint: Option<String>) {
         let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
         self.events.emit(Event::Noticed(notice)).await;
-    }
-
-    /// Returns true if a watched folder itself was touched.
-    fn moved(&self, batch: &Batch) -> bool {
-        let set = files::watch_set(&self.project, &self.publish.borrow());
-        let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
-        let links: Vec<PathBuf> = {
-            let sources = self.publish.borrow();
-            let charts = sources.watches.iter().filter_map(|watch| watch.chart());
-            charts.map(|chart| self.project.root.join(&chart.path)).collect()
-        };
-        batch.paths.iter().any(|path| {
-            watched.iter().any(|at| at.starts_with(path)) || links.contains(path) || path.is_dir()
-        })
     }
 
     /// Returns true if the user has answered all that the project wants; asks where not.
@@ -227,9 +238,9 @@ impl Reloader {
         }
     }
 
-    async fn reload(&self, memory: &mut Memory, batch: Option<Batch>, forced: bool) {
-        let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
-        let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
+    async fn reload(&self, memory: &mut Memory, save: Option<Save>, forced: bool) {
+        let saved_at = save.as_ref().map(|save| save.at).or_else(|| forced.then(Instant::now));
+        let changed = save.map(|save| save.files).unwrap_or_default();
         let names = changed.clone();
         let (project, programs) = (self.project.clone(), self.programs.clone());
         let options = Arc::clone(&self.options);
@@ -495,7 +506,10 @@ impl Reloader {
             }
         }
         let kinds = self.with_plurals(memory, loaded.kinds).await;
-        let removed = !files.is_empty() && !files.iter().any(|file| self.project.root.join(file).exists());
+        let paths: Vec<PathBuf> = files.iter().map(|file| self.project.root.join(file)).collect();
+        let removed =
+            tokio::task::spawn_blocking(move || !paths.is_empty() && !paths.iter().any(|path| path.exists()));
+        let removed = removed.await.unwrap_or(false);
         let at = Timestamp::now();
         let sources = loaded.sources;
         let changed = SourcesChanged {
@@ -551,38 +565,5 @@ impl Reloader {
             }
         }
         kinds
-    }
-
-    /// The files of a batch as they stand in events; those of a linked chart under the link's name.
-    fn names(&self, batch: &Batch) -> Vec<String> {
-        let root = &self.project.root;
-        let sources = self.publish.borrow();
-        let mut links: Vec<(PathBuf, PathBuf)> = sources
-            .watches
-            .iter()
-            .filter_map(|watch| watch.chart())
-            .filter_map(|chart| Some((root.join(&chart.path).canonicalize().ok()?, root.join(&chart.path))))
-            .collect();
-        // Only what lies elsewhere has two names.
-        if batch.paths.iter().any(|path| !path.starts_with(root)) {
-            let charts = links.iter().map(|(real, _)| real.clone()).collect();
-            let inside = Links::below(root, &charts).found;
-            links.extend(inside.into_iter().map(|link| (link.target, link.path)));
-        }
-        let name = |path: &PathBuf| {
-            for (real, link) in &links {
-                if let Ok(rest) = path.strip_prefix(real) {
-                    let path = if rest.as_os_str().is_empty() { link.clone() } else { link.join(rest) };
-                    return self.project.relative(&path);
-                }
-            }
-            self.project.relative(path)
-        };
-        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else
-        // is.
-        let (there, gone): (Vec<_>, Vec<_>) =
-            batch.paths.iter().filter(|path| !path.is_dir()).partition(|path| path.exists());
-        let files = if there.is_empty() { gone } else { there };
-        files.into_iter().map(name).filter(|name| !name.is_empty()).collect()
     }
 }

@@ -27,7 +27,7 @@ use opdev_project::program::settings::{Build, Plan};
 use opdev_project::program::webhooks;
 use opdev_project::trust::Trust;
 use opdev_sources::Sources;
-use opdev_trace::inject::{ManagerOptions, python};
+use opdev_trace::instrument::{ManagerOptions, python};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -285,7 +285,7 @@ async fn trace(
     certificates: Option<PathBuf>,
     environment: &mut Environment,
 ) -> Option<Arc<Tracing>> {
-    let socket = opdev_trace::inject::socket_path(folder.path());
+    let socket = opdev_trace::instrument::socket_path(folder.path());
     let sink = ReconcileSink { events: place.events.clone(), numbers: place.numbers.clone() };
     let traced = super::tracing::start((place.connection, place.audit), &socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
@@ -301,7 +301,7 @@ async fn trace(
         }
         let webhook_cert_dir = certificates.map(|folder| folder.display().to_string());
         let options = ManagerOptions { webhook_cert_dir, ..ManagerOptions::default() };
-        let more = opdev_trace::inject::environment(tracing.socket(), &options);
+        let more = opdev_trace::instrument::environment(tracing.socket(), &options);
         environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         tracing.show_code_below(&place.project.root);
         Ok(Some(Arc::new(tracing)))
@@ -325,7 +325,7 @@ async fn add_to_python(plan: &mut Plan, socket: &Path, place: &Place<'_>) {
     match python::search_path(&cache_folder(place.state_folder.path()), already.as_deref()) {
         Ok(path) => {
             plan.env.insert(python::PATH.to_owned(), path);
-            plan.env.insert(opdev_trace::inject::SOCKET.to_owned(), socket.display().to_string());
+            plan.env.insert(opdev_trace::instrument::SOCKET.to_owned(), socket.display().to_string());
         }
         Err(error) => {
             let message = format!("{} is traced by its calls only: {error}", plan.words);

@@ -32,7 +32,7 @@ use opdev_os::small_file::small_text;
 use opdev_project::program::files;
 use opdev_project::program::files::Tree;
 use opdev_project::program::settings::{Build, Plan};
-use opdev_trace::inject::Rung;
+use opdev_trace::instrument::Rung;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;

@@ -18,7 +18,7 @@ use opdev_object::meta;
 use opdev_os::small_file::small_text;
 use opdev_sources::chart_problems;
 use opdev_trace::Attribution;
-use opdev_trace::inject::{AUTH_PROVIDER, Listener};
+use opdev_trace::instrument::{AUTH_PROVIDER, Listener};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -18,7 +18,7 @@ use opdev_os::private_folder::{PrivateFolder, STATE};
 use opdev_project::program::settings::KUBECONFIG;
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
-use opdev_trace::inject::AUTH_PROVIDER;
+use opdev_trace::instrument::AUTH_PROVIDER;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

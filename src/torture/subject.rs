@@ -21,7 +21,7 @@ use opdev_project::program::settings::{Build, KUBECONFIG, Plan};
 use opdev_scenario::found::Gate;
 use opdev_scenario::shared_cluster::Namespaces;
 use opdev_sources::Sources;
-use opdev_trace::inject::Rung;
+use opdev_trace::instrument::Rung;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

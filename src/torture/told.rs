@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use opdev_trace::inject::{Listener, ManagerOptions, environment, socket_path};
+use opdev_trace::instrument::{Listener, ManagerOptions, environment, socket_path};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 

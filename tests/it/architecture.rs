@@ -5,6 +5,7 @@
 mod cycles;
 mod graph;
 mod modules;
+mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -168,12 +169,18 @@ fn folders_have_at_most_twenty_five_entries() {
         ("src/event", 28),
         ("src/tui", 27),
         ("src/cluster", 27),
-        ("src", 29),
     ];
     let mut wrong = Vec::new();
     let mut open = vec![root().join("src")];
     while let Some(folder) = open.pop() {
-        let entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let is_licence = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("LICENSE-"))
+        };
+        let entries: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !is_licence(path))
+            .collect();
         let at = name(&folder);
         let most = larger.iter().find(|(known, _)| *known == at).map_or(25, |(_, most)| *most);
         let is_code =
@@ -317,7 +324,7 @@ fn one_file_writes_in_projects() {
         "program/supervise.rs",
         "program/supervise/going_back.rs",
         // Files for Go builds, in the user's own cache, and the socket that it has just made.
-        "program/trace/inject/overlay.rs",
+        "program/trace/instrument/overlay.rs",
         "program/trace/listener.rs",
         // The folder that the user named for envtest.
         "cli/envtest/mod.rs",
@@ -379,7 +386,7 @@ fn one_file_reads_what_came_with_a_project() {
         "cluster/in_cluster.rs",
         "cluster/webhook_certificates.rs",
         // Below the user's cache or in folders that opdev has just made.
-        "program/trace/inject/overlay.rs",
+        "program/trace/instrument/overlay.rs",
         // Names in .opdev, up to a bound, for sockets that were left.
         "program/trace/listener.rs",
         "inner_loop/requests/drafts/file.rs",
@@ -468,6 +475,25 @@ fn packages_embed_only_what_lies_in_them() {
     }
     assert!(seen > 15, "only {seen} embedded files were seen");
     assert!(wrong.is_empty(), "a published package would not compile:\n{}", wrong.join("\n"));
+}
+
+/// Whoever has one package only has its licence, too, and reads what it is.
+#[test]
+fn each_package_has_its_licences_and_a_readme() {
+    let mut wrong = Vec::new();
+    for folder in members().iter().filter(|folder| **folder != "src/cli") {
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let own = fs::read_to_string(root().join(folder).join(licence));
+            if own.ok() != fs::read_to_string(root().join(licence)).ok() {
+                wrong.push(format!("{folder} has no {licence}: make it a link to the one of the repository"));
+            }
+        }
+        let settings = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        if !settings.lines().any(|line| line.starts_with("readme")) {
+            wrong.push(format!("{folder}/Cargo.toml has no `readme.workspace = true`"));
+        }
+    }
+    assert!(wrong.is_empty(), "packages that lack what a published one has:\n{}", wrong.join("\n"));
 }
 
 /// All rooms that a room is built of.
@@ -681,7 +707,7 @@ fn the_top_level_holds_only_what_it_should() {
 /// Types that have the name of another one of their room: a reader has to look twice. The list only shrinks.
 #[test]
 fn a_name_means_one_thing_in_a_room() {
-    let mut named: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut named: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for folder in members() {
         let inner: Vec<_> =
             members().iter().filter(|other| other.starts_with(&format!("{folder}/"))).collect();
@@ -690,27 +716,28 @@ fn a_name_means_one_thing_in_a_room() {
             if path.contains("/tests") || inner.iter().any(|inner| path.starts_with(&format!("{inner}/"))) {
                 continue;
             }
-            for line in fs::read_to_string(&file).unwrap().lines() {
+            for (line, at) in fs::read_to_string(&file).unwrap().lines().zip(1..) {
                 let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);
                 let line = line.strip_prefix("pub(super) ").unwrap_or(line);
                 let kinds = ["struct ", "enum ", "trait ", "type "];
                 let Some(rest) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else { continue };
                 let own: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
-                *named.entry((folder, own)).or_default() += 1;
+                named.entry((folder, own)).or_default().push(format!("{path}:{at}"));
             }
         }
     }
-    let doubled: Vec<String> = named
-        .into_iter()
-        .filter(|(_, times)| *times > 1)
-        .map(|((folder, own), times)| format!("{folder}\t{own}\t{times}\n"))
-        .collect();
+    named.retain(|_, places| places.len() > 1);
+    let row = |folder: &str, own: &str, times: usize| format!("{folder}\t{own}\t{times}\n");
+    let rows = || named.iter().map(|((folder, own), places)| (row(folder, own, places.len()), own, places));
     let golden = root().join("tests/golden/double-names.tsv");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, doubled.concat()).unwrap();
+        fs::write(&golden, rows().map(|(row, ..)| row).collect::<String>()).unwrap();
         return;
     }
     let known = fs::read_to_string(&golden).unwrap();
-    let new: Vec<_> = doubled.iter().filter(|line| !known.contains(line.as_str())).collect();
-    assert!(new.is_empty(), "give one of them a name that says more:\n{new:#?}");
+    let new: Vec<String> = rows()
+        .filter(|(row, ..)| !known.contains(row.as_str()))
+        .map(|(_, own, places)| format!("{own}: {}", places.join(" ")))
+        .collect();
+    assert!(new.is_empty(), "give one of them a name that says more:\n{}", new.join("\n"));
 }

@@ -23,6 +23,7 @@ mod hostile;
 mod image;
 mod inner_loop;
 mod kopf;
+mod newer;
 mod observed;
 mod operate;
 mod operator;

@@ -1,6 +1,7 @@
 //! Pages of `docs/` that are made from something else, and commands that pages name: none is older than the
 //! program.
 
+use crate::newer::{Place, among};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -159,16 +160,22 @@ fn replaced_words() -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// How often a word stands in a text, as a whole word in any case.
-fn count(text: &str, word: &str) -> usize {
+/// The places of a word in texts, as a whole word in any case.
+fn places(texts: &[(PathBuf, String)], word: &str) -> Vec<Place> {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    text.match_indices(word)
-        .filter(|(at, _)| {
-            let before = text[..*at].chars().next_back();
+    let mut found = Vec::new();
+    for (path, text) in texts {
+        for (at, _) in text.match_indices(word) {
+            let before = text[..at].chars().next_back();
             let after = text[at + word.len()..].chars().next();
-            !is_word(before) && !is_word(after)
-        })
-        .count()
+            if !is_word(before) && !is_word(after) {
+                let line = text[..at].matches('\n').count() + 1;
+                let text = text.lines().nth(line - 1).unwrap_or_default().to_owned();
+                found.push(Place { path: path.clone(), lines: (line, line), text });
+            }
+        }
+    }
+    found
 }
 
 /// A line of the kept counts: the word, and how often it stands in pages and in code.
@@ -183,12 +190,16 @@ fn counted(line: &str) -> (&str, (usize, usize)) {
 #[test]
 fn words_that_the_glossary_replaces_become_fewer() {
     let glossary = root().join("docs/glossary.md");
-    let in_pages: String = pages()
-        .iter()
-        .filter(|page| **page != glossary && !page.ends_with("style.md"))
-        .map(|page| fs::read_to_string(page).unwrap().to_lowercase())
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        (path, text)
+    };
+    let in_pages: Vec<(PathBuf, String)> = pages()
+        .into_iter()
+        .filter(|page| *page != glossary && !page.ends_with("style.md"))
+        .map(read)
         .collect();
-    let mut in_code = String::new();
+    let mut in_code = Vec::new();
     let mut open = vec![root().join("src")];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -196,28 +207,35 @@ fn words_that_the_glossary_replaces_become_fewer() {
             if path.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|end| end == "rs") {
-                in_code.push_str(&fs::read_to_string(path).unwrap().to_lowercase());
+                in_code.push(read(path));
             }
         }
     }
     let words = replaced_words();
     assert!(words.len() > 15, "{words:?}");
-    let now: String = words
-        .iter()
-        .map(|word| format!("{word}\t{}\t{}\n", count(&in_pages, word), count(&in_code, word)))
-        .collect();
-    let file = root().join("tests/golden/replaced-words.tsv");
+    let found: Vec<(&String, Vec<Place>, Vec<Place>)> =
+        words.iter().map(|word| (word, places(&in_pages, word), places(&in_code, word))).collect();
+    let golden = "tests/golden/replaced-words.tsv";
+    let file = root().join(golden);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&file, &now).unwrap();
+        let lines =
+            found.iter().map(|(word, pages, code)| format!("{word}\t{}\t{}\n", pages.len(), code.len()));
+        fs::write(&file, lines.collect::<String>()).unwrap();
     }
     let kept = fs::read_to_string(&file).unwrap();
     let most: BTreeMap<&str, (usize, usize)> = kept.lines().map(counted).collect();
-    for (word, (pages, code)) in now.lines().map(counted) {
-        let (most_pages, most_code) = most.get(word).copied().unwrap_or_default();
-        assert!(
-            pages <= most_pages && code <= most_code,
-            "{word:?} stands {pages} times in pages (at most {most_pages}) and {code} times in code (at most {most_code}): \
-             docs/glossary.md has the word that is meant"
-        );
+    let mut wrong = Vec::new();
+    for (word, pages, code) in &found {
+        let (most_pages, most_code) = most.get(word.as_str()).copied().unwrap_or_default();
+        for (places, most, room) in [(pages, most_pages, "pages"), (code, most_code, "code")] {
+            if places.len() > most {
+                let (now, places) = (places.len(), places.iter().collect::<Vec<_>>());
+                wrong.push(format!(
+                    "{word:?} stands {now} times in {room}, at most {most}; {}",
+                    among(&places, golden)
+                ));
+            }
+        }
     }
+    assert!(wrong.is_empty(), "docs/glossary.md has the words that are meant.\n{}", wrong.join("\n"));
 }

@@ -16,7 +16,7 @@ use opdev_event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome
 use opdev_findings::facts::observed::Seen;
 use opdev_findings::facts::record::{LineName, PrintedLine, ReconcileNow};
 use opdev_program::tracing::Tracing;
-use opdev_trace::inject::{ManagerOptions, Rung, environment, overlay, socket_path};
+use opdev_trace::instrument::{ManagerOptions, Rung, environment, overlay, socket_path};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -67,11 +67,6 @@ impl Served {
                 .or_else(|| matching.next()),
         }
     }
-
-    /// Returns true if anything is served at this group and version.
-    pub fn has_group_version(&self, group: &str, version: &str) -> bool {
-        self.resources.iter().any(|r| r.group == group && r.version == version)
-    }
 }
 
 /// The catalog: built-in resources plus one list of resources per definition.

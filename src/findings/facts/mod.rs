@@ -406,8 +406,8 @@ impl Table {
         }
     }
 
-    /// True if the program had the time to hear of a deletion by somebody else, and has not. What goes with its custom
-    /// resource, or a moment ago, or while no program ran proves nothing.
+    /// True if the program had the time to hear of a deletion by somebody else, and has not. What goes with
+    /// its custom resource, or a moment ago, or while no program ran proves nothing.
     fn is_missed(&self, child: &Maker, evidence: &Evidence) -> bool {
         let primary = self.live.get(&child.primary.key());
         let lives = primary.is_none_or(|live| live.gone.is_none() && live.deleting.is_none());

@@ -67,7 +67,8 @@ pub(crate) struct Track {
     pub(crate) writes_status: bool,
     /// Versions of other objects that it has read by name, in the last reconcile and in the one before.
     pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
-    /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion `-`.
+    /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion
+    /// `-`.
     pub(crate) written: (WrittenFields, WrittenFields),
     /// Kinds of which it has deleted objects, with the number of the reconcile that did so first.
     deleted: HashMap<String, u64>,

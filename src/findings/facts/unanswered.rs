@@ -24,8 +24,9 @@ impl Table {
         }
     }
 
-    /// True if a write does what the reconcile before had not done, and is no repair of what somebody has changed or
-    /// deleted: then something that was read has led to it. An operator that writes in each reconcile proves nothing by it.
+    /// True if a write does what the reconcile before had not done, and is no repair of what somebody has
+    /// changed or deleted: then something that was read has led to it. An operator that writes in each
+    /// reconcile proves nothing by it.
     pub(crate) fn is_news(&self, evidence: &Evidence, write: &WriteFact) -> bool {
         let track = self.tracks.get(&(evidence.controller.clone(), evidence.object.key()));
         let before = |field: &str| track.is_some_and(|track| track.has_written(write, field));

@@ -1,5 +1,5 @@
-//! A program under test with its facts, for the tests of each rule in the rule's own file: each bug in its dress,
-//! and beside it what looks like it and is none. Here stand the tests that concern no single rule.
+//! A program under test with its facts, for the tests of each rule in the rule's own file: each bug in its
+//! dress, and beside it what looks like it and is none. Here stand the tests that concern no single rule.
 
 #![allow(clippy::needless_pass_by_value)]
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::value::{Elem, List, Map, MapType, UintKind, Value};
+use super::value::{Elem, List, Map, UintKind, Value};
 
 impl Value {
     /// The value of a JSON tree: integers become `int64`, other numbers `float64`.
@@ -22,15 +22,6 @@ impl Value {
             Json::Object(entries) => {
                 Value::Map(Map::from_entries(entries.iter().map(|(k, v)| (k.as_str(), Value::from_json(v)))))
             }
-        }
-    }
-
-    /// As `from_json`, with the outermost map of a named type.
-    #[must_use]
-    pub fn from_json_typed(json: &Json, ty: MapType) -> Value {
-        match Value::from_json(json) {
-            Value::Map(map) => Value::Map(map.with_type(ty)),
-            other => other,
         }
     }
 

@@ -38,7 +38,8 @@ pub(super) fn data(compat: Compat) -> Value {
     let ty = if compat.is_four() { MapType::CommonValues } else { MapType::ChartutilValues };
     let values = std::fs::read_to_string(folder().join("values.yaml")).unwrap();
     let values = opdev_object::yaml::values_from_str(&values).unwrap();
-    Value::Map(Map::from_entries([("Values", Value::from_json_typed(&values, ty))]))
+    let Value::Map(values) = Value::from_json(&values) else { panic!("values are a map") };
+    Value::Map(Map::from_entries([("Values", Value::Map(values.with_type(ty)))]))
 }
 
 /// One template rendered alone.

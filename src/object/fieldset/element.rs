@@ -2,7 +2,6 @@
 
 use crate::go::number::float as go_float;
 use crate::go::quote::quote;
-use crate::path::{Path, Segment};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;
@@ -99,23 +98,5 @@ pub struct FieldPath(pub Vec<Element>);
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|element| write!(f, "{element}"))
-    }
-}
-
-impl FieldPath {
-    /// This place as a path for reading; the items of a set have none, so it ends at their list.
-    pub fn to_path(&self) -> Path {
-        let mut segments = Vec::with_capacity(self.0.len());
-        for element in &self.0 {
-            segments.push(match element {
-                Element::Field(name) => Segment::Field(name.clone()),
-                Element::Key(keys) => Segment::Key(
-                    keys.iter().map(|(name, Atom(value))| (name.clone(), value.clone())).collect(),
-                ),
-                Element::Index(index) => Segment::Index(usize::try_from(*index).unwrap_or_default()),
-                Element::Value(_) => break,
-            });
-        }
-        Path(segments)
     }
 }

@@ -9,8 +9,9 @@
 
 mod caught_up;
 mod changed_while_running;
+mod check;
 mod kinds;
-mod loops;
+mod loop_found;
 mod mapped_objects;
 mod pause;
 mod refusal;
@@ -22,9 +23,9 @@ use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use opdev_cache::stream::Streams;
 
 use caught_up::CatchUps;
+pub use check::verdict;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
-pub use loops::verdict;
 use opdev_client::Api;
 use opdev_client::recorder::Recorder;
 use opdev_event::sink::EventSink;
@@ -228,7 +229,7 @@ struct Manager {
     loops: Loops,
     /// Rights that were told to be missing, each with the object that it was missing for.
     missing_rights: HashMap<String, ObjectKey>,
-    checks: HashMap<ObjectKey, loops::Check>,
+    checks: HashMap<ObjectKey, check::Check>,
     catching_up: CatchUps,
     /// True if the API server does not answer.
     lost: bool,

@@ -127,7 +127,10 @@ impl Manager {
         let found = self.loops.see(&reconcile);
         let reconcile = Arc::new(reconcile);
         self.events.emit(Event::Reconciled(Arc::clone(&reconcile))).await;
-        self.judge(&key, &reconcile, found).await;
+        if let Some(found) = found {
+            self.tell_loop(found).await;
+        }
+        self.check_goes_on(&key, &reconcile);
         if let Some(reload) = &mut self.reload {
             reload.ended(&key, running.sources, &causes, failed);
             let kinds = &self.kinds;

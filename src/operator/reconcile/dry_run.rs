@@ -1,6 +1,6 @@
 //! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and
-//! nothing outside is changed; the API refuses writes and lets only dry runs through. `chart/plan` tries a chart,
-//! `program/dry_run` a program.
+//! nothing outside is changed; the API refuses writes and lets only dry runs through. `chart/plan` tries a
+//! chart, `program/dry_run` a program.
 
 use crate::chart;
 use crate::dry_run_report::Shadowed;

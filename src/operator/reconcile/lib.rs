@@ -1,6 +1,6 @@
 //! One reconcile for one custom resource against one set of sources. `chart` has the steps of a chart's
-//! reconcile, `program` those of a script's; `run` chooses. Never looks at another object's reconcile and never
-//! retries: the queue does.
+//! reconcile, `program` those of a script's; `run` chooses. Never looks at another object's reconcile and
+//! never retries: the queue does.
 
 mod chart;
 mod custom_resource;

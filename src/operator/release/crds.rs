@@ -39,7 +39,7 @@ impl Engine {
                 match self.api.create(&wanted.resource, meta::namespace(&wanted.object), wanted.sent()).await
                 {
                     Ok(object) => {
-                        self.effects.changes.push(ObjectChange {
+                        self.done.effects.changes.push(ObjectChange {
                             object: meta::ObjectRef {
                                 uid: meta::uid(&object).map(str::to_owned),
                                 ..wanted.reference()

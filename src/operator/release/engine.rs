@@ -43,14 +43,22 @@ pub struct Engine {
     pub script: Option<Arc<ChartScript>>,
     /// The step that the release is in.
     pub doing: Doing,
+    pub done: Done,
+}
+
+/// The part of a release's reconcile that is done, for the report and for the status.
+#[derive(Debug)]
+pub struct Done {
     /// The reason why a script waits, in its words.
     pub waiting: Option<String>,
     /// After what time a script wants the next reconcile at the latest.
     pub requeue: Option<Duration>,
+    /// The writes.
     pub effects: Effects,
     pub clock: Clock,
     /// The kinds of its objects.
     pub dependents: Vec<Gvk>,
+    /// Messages, each with a hint.
     pub notices: Vec<(String, Option<String>)>,
     /// The manifests and hooks that were read or rendered.
     pub manifests: Vec<String>,
@@ -63,6 +71,25 @@ pub struct Engine {
     /// Why the next reconcile should come at once: the Operator SDK's operator is woken by its own status
     /// write, and its next reconcile does something else than this one.
     pub again: Option<String>,
+}
+
+impl Done {
+    /// Nothing is done yet.
+    pub fn nothing(clock: Clock) -> Done {
+        Done {
+            waiting: None,
+            requeue: None,
+            effects: Effects::default(),
+            clock,
+            dependents: Vec::new(),
+            notices: Vec::new(),
+            manifests: Vec::new(),
+            deployed: None,
+            planned: false,
+            changes: Vec::new(),
+            again: None,
+        }
+    }
 }
 
 /// A deployed revision, as far as it is told.
@@ -108,7 +135,7 @@ impl Engine {
         if written {
             self.note("apply");
         }
-        let repaired = !self.effects.changes.is_empty();
+        let repaired = !self.done.effects.changes.is_empty();
         let outcome = if repaired { Outcome::Repaired } else { Outcome::Unchanged };
         Ok((outcome, objects::kinds_of(&wanted)))
     }
@@ -120,8 +147,8 @@ impl Engine {
 
     /// Carries a plan out, and says which objects server-side apply refuses.
     pub(crate) async fn write(&mut self, plan: Plan, force: Force) -> anyhow::Result<()> {
-        let written = plan.carry_out(&self.api, self.mode(force), &mut self.effects).await;
-        for (object, why) in std::mem::take(&mut self.effects.plain) {
+        let written = plan.carry_out(&self.api, self.mode(force), &mut self.done.effects).await;
+        for (object, why) in std::mem::take(&mut self.done.effects.plain) {
             // The words of the API server may quote the Secret.
             let why =
                 if object.gvk.kind == "Secret" { "for a reason that may quote it".to_owned() } else { why };
@@ -144,7 +171,7 @@ impl Engine {
     /// Tells what became of the release.
     pub(crate) fn tell(&mut self, step: ReleaseStep, revision: i64, why: String, surplus: bool) {
         let name = self.name.clone();
-        self.changes.push(ReleaseChange { name, step, revision, why, surplus });
+        self.done.changes.push(ReleaseChange { name, step, revision, why, surplus });
     }
 
     /// Says which annotations of the custom resource have no effect, as in the Operator SDK's operator.
@@ -161,13 +188,13 @@ impl Engine {
 
     /// Notes that the part of the reconcile since the last note was this step.
     pub fn note(&mut self, name: &str) {
-        self.clock.note(name);
+        self.done.clock.note(name);
     }
 
     /// Says something once per object.
     pub fn say(&mut self, message: String, hint: Option<&str>) {
         if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
-            self.notices.push((message, hint.map(str::to_owned)));
+            self.done.notices.push((message, hint.map(str::to_owned)));
         }
     }
 }

@@ -117,7 +117,7 @@ impl Engine {
         desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
-        self.manifests.push(base.revision.release.manifest.clone());
+        self.done.manifests.push(base.revision.release.manifest.clone());
         let candidate = self.candidate(history, &base, desired).await?;
         let deployed = base.revision;
         self.note("render");
@@ -190,8 +190,8 @@ impl Engine {
         release: Option<ReleaseAhead>,
         manifest: String,
     ) -> Ahead {
-        self.manifests.push(manifest.clone());
-        self.dependents = objects::kinds(&manifest);
+        self.done.manifests.push(manifest.clone());
+        self.done.dependents = objects::kinds(&manifest);
         Ahead { foretold, hooks, release, manifest }
     }
 

@@ -91,11 +91,11 @@ impl Engine {
         let action = self.options.rollback.clone();
         let hooks = Hooks::of(self, chart, &action);
         let run = &mut target.release.hooks;
-        let pre = hooks.run(HookEvent::PreRollback, run, &mut self.effects).await;
+        let pre = hooks.run(HookEvent::PreRollback, run, &mut self.done.effects).await;
         pre.context("pre-rollback hooks failed")?;
         self.apply_before(before.clone(), failed).await?;
         self.until_ready(&before, &action).await?;
-        let post = hooks.run(HookEvent::PostRollback, run, &mut self.effects).await;
+        let post = hooks.run(HookEvent::PostRollback, run, &mut self.done.effects).await;
         post.context("post-rollback hooks failed")
     }
 
@@ -128,11 +128,14 @@ impl Engine {
         let removed = async {
             let run = &mut first.release.hooks;
             hooks
-                .run(HookEvent::PreDelete, run, &mut self.effects)
+                .run(HookEvent::PreDelete, run, &mut self.done.effects)
                 .await
                 .context("pre-delete hooks failed")?;
             self.remove_objects(&[first.release.manifest.clone()], chart).await?;
-            hooks.run(HookEvent::PostDelete, run, &mut self.effects).await.context("post-delete hooks failed")
+            hooks
+                .run(HookEvent::PostDelete, run, &mut self.done.effects)
+                .await
+                .context("post-delete hooks failed")
         };
         let purged = match removed.await {
             Ok(()) => history.purge(&self.api).await,

@@ -29,7 +29,7 @@ impl Engine {
         history.mark_uninstalling(&self.api, &self.owner).await?;
         let action = self.options.uninstall.clone();
         let runner = Hooks::of(self, &chart, &action);
-        runner.run(HookEvent::PreDelete, &mut hooks, &mut self.effects).await?;
+        runner.run(HookEvent::PreDelete, &mut hooks, &mut self.done.effects).await?;
         self.remove_objects(&manifests, &chart)
             .await
             .with_context(|| format!("failed to delete release: {name}"))?;
@@ -37,7 +37,7 @@ impl Engine {
             let gone = self.stored_objects(&manifests, &chart).await?;
             self.until_all_gone(&gone, &action).await?;
         }
-        runner.run(HookEvent::PostDelete, &mut hooks, &mut self.effects).await?;
+        runner.run(HookEvent::PostDelete, &mut hooks, &mut self.done.effects).await?;
         history.purge(&self.api).await
     }
 
@@ -52,7 +52,7 @@ impl Engine {
             if meta::deletion_timestamp(&live).is_some() {
                 continue;
             }
-            match remove(&self.api, wanted, &live, &mut self.effects).await {
+            match remove(&self.api, wanted, &live, &mut self.done.effects).await {
                 Ok(Deletion::Gone) => {}
                 Ok(Deletion::Pending) => self.say_held(wanted, &live),
                 Err(error) => _ = first_error.get_or_insert(error),

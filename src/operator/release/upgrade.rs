@@ -95,7 +95,7 @@ impl Engine {
         base: Base,
         desired: DesiredRelease,
     ) -> Result<Outcome, Fault> {
-        self.manifests.push(base.revision.release.manifest.clone());
+        self.done.manifests.push(base.revision.release.manifest.clone());
         let state = |error: anyhow::Error| Fault::state(error.context("failed to get candidate release"));
         let candidate = self.candidate(&history, &base, &desired).await.map_err(state)?;
         let deployed = base.revision;
@@ -131,7 +131,7 @@ impl Engine {
             anyhow::Ok((wanted, plan))
         };
         let (wanted, plan) = plan.await.map_err(state)?;
-        self.planned = true;
+        self.done.planned = true;
         self.note("plan");
         let change = Change { before, wanted, plan, rendered };
         let revision = match decision.step {
@@ -142,7 +142,7 @@ impl Engine {
         };
         if let Some(blamed) = &decision.surplus {
             self.say_next_reconcile(blamed);
-            self.again =
+            self.done.again =
                 Some("the Operator SDK's operator would be woken by its own status write".to_owned());
         }
         self.tell(decision.step, revision, decision.why, decision.surplus.is_some());
@@ -279,8 +279,8 @@ impl Engine {
     /// Notes what is deployed, and the kinds of its objects.
     fn settle(&mut self, stored: &Stored, kinds: Vec<Gvk>) {
         let release = &stored.release;
-        self.dependents = kinds;
-        self.deployed = Some(Deployed {
+        self.done.dependents = kinds;
+        self.done.deployed = Some(Deployed {
             revision: release.version,
             notes: release.info.notes.clone(),
             manifest: release.manifest.clone(),
@@ -290,7 +290,7 @@ impl Engine {
     fn remember(&mut self, desired: DesiredRelease) {
         self.memory.spec = Some(desired.spec);
         self.memory.sources = self.changed_in;
-        self.memory.revision = self.deployed.as_ref().map(|deployed| deployed.revision);
+        self.memory.revision = self.done.deployed.as_ref().map(|deployed| deployed.revision);
     }
 
     fn say_surplus(&mut self, chart: &Chart, deployed: &str, candidate: &str, blamed: &[ReleaseRead]) {
@@ -315,7 +315,7 @@ impl Engine {
             return;
         }
         let reads: Vec<String> = blamed.iter().map(ToString::to_string).collect();
-        let deleted = self.effects.changes.iter().filter(|change| change.action == Action::Deleted);
+        let deleted = self.done.effects.changes.iter().filter(|change| change.action == Action::Deleted);
         let mut deleted: Vec<String> = deleted.map(|change| change.object.to_string()).collect();
         deleted.dedup();
         let deleted =
@@ -429,13 +429,13 @@ impl Engine {
         let work = async {
             let run = &mut next.release.hooks;
             hooks
-                .run(HookEvent::PreUpgrade, run, &mut self.effects)
+                .run(HookEvent::PreUpgrade, run, &mut self.done.effects)
                 .await
                 .context("pre-upgrade hooks failed")?;
             self.write(plan, force).await?;
             self.until_ready(&wanted, &action).await?;
             hooks
-                .run(HookEvent::PostUpgrade, run, &mut self.effects)
+                .run(HookEvent::PostUpgrade, run, &mut self.done.effects)
                 .await
                 .context("post-upgrade hooks failed")
         };
@@ -501,10 +501,16 @@ impl Engine {
         let hooks = Hooks::of(self, desired.chart.name(), &action);
         let work = async {
             let run = &mut first.release.hooks;
-            hooks.run(HookEvent::PreInstall, run, &mut self.effects).await.context("failed pre-install")?;
+            hooks
+                .run(HookEvent::PreInstall, run, &mut self.done.effects)
+                .await
+                .context("failed pre-install")?;
             self.write(plan, Force::No).await?;
             self.until_ready(&wanted, &action).await?;
-            hooks.run(HookEvent::PostInstall, run, &mut self.effects).await.context("failed post-install")
+            hooks
+                .run(HookEvent::PostInstall, run, &mut self.done.effects)
+                .await
+                .context("failed post-install")
         };
         if let Err(error) = work.await {
             self.note("apply");
@@ -521,7 +527,7 @@ impl Engine {
         self.tell_overrides().await;
         self.note("release");
         self.settle(&first, objects::kinds_of(&wanted));
-        self.again = match facts {
+        self.done.again = match facts {
             None if only_notes => self.failing_notes(&desired).await,
             facts => facts,
         };

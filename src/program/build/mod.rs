@@ -11,8 +11,8 @@ use opdev_os::child::{Child, GroupEnd, Launch, status_words};
 use opdev_os::read;
 use opdev_os::small_file::small_text;
 use opdev_project::program::settings::{Build, Plan};
-use opdev_trace::inject;
-use opdev_trace::inject::{OverlayFile, Rung};
+use opdev_trace::instrument;
+use opdev_trace::instrument::{OverlayFile, Rung};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ impl Builder {
         let Some(version) = gobuild::controller_runtime(&go_mod) else { return Ok(None) };
         let main = self.plan.dir.join(package.trim_start_matches("./"));
         let main = if package == "." { self.plan.dir.clone() } else { main };
-        Ok(inject::overlay(&main, &version, rung, &self.cache)?)
+        Ok(instrument::overlay(&main, &version, rung, &self.cache)?)
     }
 
     async fn go_build(

@@ -6,7 +6,7 @@ use crate::start::cache_folder;
 use anyhow::{Result, bail};
 use opdev_event::words;
 use opdev_project::program::settings::Plan;
-use opdev_trace::inject::Rung;
+use opdev_trace::instrument::Rung;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

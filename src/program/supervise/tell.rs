@@ -9,7 +9,7 @@ use opdev_event::{
 };
 use opdev_os::small_file::small_text;
 use opdev_sources::merge_conflict;
-use opdev_trace::inject::Rung;
+use opdev_trace::instrument::Rung;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

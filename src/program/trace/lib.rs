@@ -10,7 +10,7 @@ mod cached;
 mod causes;
 mod event_call;
 mod evidence;
-pub mod inject;
+pub mod instrument;
 mod late;
 pub(crate) mod listener;
 mod printed;

@@ -55,30 +55,6 @@ pub fn declarations<'a>(crds: impl IntoIterator<Item = &'a Value>) -> String {
     out
 }
 
-/// The `tsconfig.json` that a folder of reconcilers needs beside the declarations: strict, nothing emitted,
-/// no libraries of browsers or Node, and only syntax whose types can be taken out.
-pub fn tsconfig() -> String {
-    "{
-  \"compilerOptions\": {
-    \"target\": \"ES2023\",
-    \"lib\": [\"ES2023\"],
-    \"types\": [],
-    \"module\": \"ESNext\",
-    \"moduleResolution\": \"Bundler\",
-    \"allowImportingTsExtensions\": true,
-    \"verbatimModuleSyntax\": true,
-    \"erasableSyntaxOnly\": true,
-    \"strict\": true,
-    \"noEmit\": true,
-    \"allowJs\": true,
-    \"skipLibCheck\": false
-  },
-  \"include\": [\"**/*.ts\", \"**/*.js\"]
-}
-"
-    .to_owned()
-}
-
 /// The served versions of a CRD that have a schema.
 fn served(crd: &Value) -> Vec<Served<'_>> {
     let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

@@ -262,7 +262,7 @@ pub(super) fn lines_without_tests(text: &str) -> usize {
 }
 
 /// Leaves out each item, field or statement that stands under `#[cfg(test)]`.
-fn without_tests(stream: TokenStream) -> Vec<TokenTree> {
+pub(super) fn without_tests(stream: TokenStream) -> Vec<TokenTree> {
     let mut tokens: Vec<_> = stream.into_iter().collect();
     for range in tests_in(&tokens).into_iter().rev() {
         tokens.drain(range);

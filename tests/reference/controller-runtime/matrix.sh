@@ -11,7 +11,7 @@ types= run=
 [ "${1:-}" = --types ] && { types=yes; shift; }
 [ "${1:-}" = --run ] && { run=yes; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
-inject=$here/../../../src/program/trace/inject
+instrument=$here/../../../src/program/trace/instrument
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ $# -gt 0 ] || set -- v0.16.1 v0.17.2 v0.18.5 v0.19.4 v0.20.4 v0.21.0 v0.22.5 v0.23.3 v0.24.1 v0.25.2
@@ -46,7 +46,7 @@ for version; do
         [ "$minor" -ge 21 ] && files="$files informer_options.go" ;;
     esac
     { echo '{"Replace":{'; sep=
-      for file in $files; do printf '%s"%s/aa_opdev_%s":"%s/%s"' "$sep" "$project" "$file" "$inject" "$file"; sep=,; done
+      for file in $files; do printf '%s"%s/aa_opdev_%s":"%s/%s"' "$sep" "$project" "$file" "$instrument" "$file"; sep=,; done
       echo '}}'; } > overlay.json
     if [ -n "$types" ]; then
       said="its types are right"

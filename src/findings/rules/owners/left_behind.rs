@@ -61,8 +61,8 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
 mod tests {
     use crate::tests::*;
 
-    /// Reconciles of an operator, the first one before the spec is changed: the children that each of them reads,
-    /// after how many seconds it wants to run again, and whether it writes.
+    /// Reconciles of an operator, the first one before the spec is changed: the children that each of them
+    /// reads, after how many seconds it wants to run again, and whether it writes.
     fn left_behind(level: TraceLevel, reconciles: &[(&[&str], u64, bool)]) -> Vec<String> {
         let mut world = World::new();
         let names = ["a-1", "a-2", "a-3"];

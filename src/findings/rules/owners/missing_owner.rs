@@ -125,8 +125,8 @@ mod tests {
             });
             assert!(world.loud().is_empty(), "{look_alike}: {:?}", world.rules());
         }
-        // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves the
-        // fault.
+        // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves
+        // the fault.
         let finalizers = json!({"finalizers": ["lib.example.com/cleanup"]});
         let mut world = World::new();
         world.seen(&cr("a"), shelf(1, finalizers.clone()));

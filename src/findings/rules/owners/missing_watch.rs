@@ -253,7 +253,8 @@ mod tests {
         world.seen(&service, json!({}));
         make(&mut world, check());
         assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Error)]);
-        // What is less certain does not take the place of the proof, and each second of waiting is no other finding.
+        // What is less certain does not take the place of the proof, and each second of waiting is no other
+        // finding.
         world.wait(14);
         let newest = world.told.iter().rev().find_map(|event| match event {
             Event::FindingCounted(finding) => Some(finding),
@@ -281,7 +282,8 @@ mod tests {
         };
         let other = || vec![woken(child("StatefulSet", "web"), WatchEvent::Deleted, None, false)];
         let start = || vec![Cause { at: at(0), kind: CauseKind::Start }];
-        // Seconds between the deletion and the next reconcile, its causes, what happens to the custom resource before.
+        // Seconds between the deletion and the next reconcile, its causes, what happens to the custom
+        // resource before.
         let run = |seconds: i64, causes: Vec<Cause>, before: &dyn Fn(&mut World), deleting: bool| {
             let mut world = World::new();
             make(&mut world, by_user(), false);

@@ -5,8 +5,7 @@ use crate::custom_resource::Parent;
 use crate::job::{Job, ReadObject};
 use opdev_client::{ApiError, At};
 use opdev_object::meta;
-use opdev_release::engine::{Clock, Engine};
-use opdev_release::objects::apply::Effects;
+use opdev_release::engine::{Clock, Done, Engine};
 use opdev_release::objects::inject::Owner;
 use opdev_release::options::ReleaseOptions;
 use opdev_release::script::ChartScript;
@@ -79,17 +78,7 @@ pub(crate) fn begin(
         options,
         script,
         doing: Doing::default(),
-        waiting: None,
-        requeue: None,
-        effects: Effects::default(),
-        clock: Clock::new(began),
-        dependents: Vec::new(),
-        notices: Vec::new(),
-        manifests: Vec::new(),
-        deployed: None,
-        planned: false,
-        changes: Vec::new(),
-        again: None,
+        done: Done::nothing(Clock::new(began)),
     };
     ChartReconcile {
         watch,

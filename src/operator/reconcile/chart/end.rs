@@ -18,15 +18,15 @@ impl ChartReconcile {
         self.put_status().await.map_err(Fault::plain)?;
         self.engine.put_script_events().await;
         let period = self.period().map_err(Fault::plain)?;
-        let own = self.engine.requeue.take().map(|after| after.max(SHORTEST_REQUEUE));
-        let next = match (self.engine.again.take(), own, period) {
+        let own = self.engine.done.requeue.take().map(|after| after.max(SHORTEST_REQUEUE));
+        let next = match (self.engine.done.again.take(), own, period) {
             (Some(words), _, _) => Some(Requeue { after: AT_ONCE, reason: RequeueReason::Wait { words } }),
             (None, Some(after), period) if period.is_none_or(|period| after <= period) => {
                 Some(Requeue { after, reason: RequeueReason::Asked })
             }
             (None, _, period) => period.map(|after| Requeue { after, reason: RequeueReason::Period }),
         };
-        let waiting = self.engine.waiting.take();
+        let waiting = self.engine.done.waiting.take();
         let outcome = if waiting.is_some() { Outcome::Waiting } else { outcome };
         Ok(Verdict { waiting, ..Verdict::new(outcome).after(next) })
     }

@@ -1,4 +1,5 @@
-//! The steps around the life of a release: a finalizer before it is installed, and none once it is uninstalled.
+//! The steps around the life of a release: a finalizer before it is installed, and none once it is
+//! uninstalled.
 
 use super::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_object::meta;

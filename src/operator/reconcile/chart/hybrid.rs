@@ -86,9 +86,9 @@ impl ChartReconcile {
 
     /// Says in the status what has become of the release.
     fn show_release_hybrid(&mut self, outcome: Outcome) {
-        if let Some(deployed) = self.engine.deployed.take() {
+        if let Some(deployed) = self.engine.done.deployed.take() {
             self.show(deployed.revision, &deployed.notes, &deployed.manifest);
-            self.engine.deployed = Some(deployed);
+            self.engine.done.deployed = Some(deployed);
         }
         if outcome != Outcome::Waiting {
             self.status.set(RELEASE_FAILED, false, "", "");

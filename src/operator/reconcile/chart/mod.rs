@@ -1,6 +1,6 @@
-//! A reconcile of a chart's custom resource, a file a step. `steps` is their order, a line a step; `hybrid` has
-//! the order of `engine: hybrid`, `plan` that of a reconcile that writes nothing. A new step is a file here
-//! with its line in each of the orders that it belongs to.
+//! A reconcile of a chart's custom resource, a file a step. `steps` is their order, a line a step; `hybrid`
+//! has the order of `engine: hybrid`, `plan` that of a reconcile that writes nothing. A new step is a file
+//! here with its line in each of the orders that it belongs to.
 
 mod begin;
 mod end;

@@ -1,5 +1,5 @@
-//! The step that settles where the release and its records live, and whom it is written as. A script beside the
-//! chart, or the project's options, say so.
+//! The step that settles where the release and its records live, and whom it is written as. A script beside
+//! the chart, or the project's options, say so.
 
 use super::ChartReconcile;
 use opdev_release::verdict::Fault;

@@ -106,7 +106,7 @@ impl ChartReconcile {
         let desired = self.desired(&history, chart).await?;
         let ahead = self.engine.ahead(&history, &desired, ask).await.map_err(Fault::plain)?;
         self.engine.try_hooks(&history, &desired).await?;
-        if self.engine.waiting.is_some() {
+        if self.engine.done.waiting.is_some() {
             return Ok(Ahead::default());
         }
         Ok(ahead)

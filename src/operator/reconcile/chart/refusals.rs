@@ -1,5 +1,5 @@
-//! The steps that refuse a custom resource at once: its chart, its options or its script cannot be read, or its
-//! name is none for a release.
+//! The steps that refuse a custom resource at once: its chart, its options or its script cannot be read, or
+//! its name is none for a release.
 
 use super::ChartReconcile;
 use crate::LONGEST_NAME;

@@ -23,7 +23,7 @@ impl ChartReconcile {
         let (mut logs, mut reads) = (Vec::new(), None);
         if let Some(told) = told {
             self.script_secrets = told.secrets;
-            self.engine.effects.known.extend(told.known.into_iter().map(|object| (object, false)));
+            self.engine.done.effects.known.extend(told.known.into_iter().map(|object| (object, false)));
             logs = told.logs;
             let mut all = told.reads;
             all.sort();
@@ -31,23 +31,23 @@ impl ChartReconcile {
             reads = Some(all);
         }
         self.engine.memory.secrets = self.secrets();
-        let objects: Vec<ObjectChange> = self.engine.effects.changes;
+        let objects: Vec<ObjectChange> = self.engine.done.effects.changes;
         Report {
             uid: Some(self.engine.owner.uid).filter(|uid| !uid.is_empty()),
             status,
             objects,
-            known: self.engine.effects.known,
+            known: self.engine.done.effects.known,
             dependents: if self.engine.reconciler.watch_dependents {
-                self.engine.dependents
+                self.engine.done.dependents
             } else {
                 Vec::new()
             },
-            steps: self.engine.clock.steps,
+            steps: self.engine.done.clock.steps,
             requeue,
             waiting,
             failure,
-            notices: self.engine.notices,
-            releases: self.engine.changes,
+            notices: self.engine.done.notices,
+            releases: self.engine.done.changes,
             logs,
             reads,
             memory: self.engine.memory,
@@ -63,7 +63,7 @@ impl ChartReconcile {
             chart_secrets(chart, &mut found);
         }
         found.extend(self.script_secrets.iter().cloned());
-        found.extend(self.engine.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
+        found.extend(self.engine.done.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
         found.retain(|secret| {
             *secret != self.parent.reference.name && Some(secret) != self.parent.reference.namespace.as_ref()
         });

@@ -13,10 +13,10 @@ use std::sync::Arc;
 impl ChartReconcile {
     /// Says in the status what has become of the release.
     pub(super) fn show_release(&mut self) {
-        if self.engine.planned {
+        if self.engine.done.planned {
             self.status.clear(IRRECONCILABLE);
         }
-        let Some(Deployed { revision, notes, manifest }) = self.engine.deployed.take() else { return };
+        let Some(Deployed { revision, notes, manifest }) = self.engine.done.deployed.take() else { return };
         self.status.clear(RELEASE_FAILED);
         self.status.clear(IRRECONCILABLE);
         let reason = if revision == 1 { "InstallSuccessful" } else { "UpgradeSuccessful" };

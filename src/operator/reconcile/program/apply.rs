@@ -1,5 +1,5 @@
-//! Carries a plan out: children are applied, kind by kind, then what is owned and not listed is deleted. What was done
-//! before an error stays told. Never writes what the plan does not name.
+//! Carries a plan out: children are applied, kind by kind, then what is owned and not listed is deleted. What
+//! was done before an error stays told. Never writes what the plan does not name.
 
 use super::plan::{Plan, Write};
 use super::state::ScriptReconcile;

@@ -1,5 +1,6 @@
-//! A trial run of a program: what it would do to one object of its kind. Nothing is written and nothing outside is
-//! changed; the API refuses writes and so does the host. `reconcile/trial.rs` runs it on every object.
+//! A trial run of a program: what it would do to one object of its kind. Nothing is written and nothing
+//! outside is changed; the API refuses writes and so does the host. `reconcile/trial.rs` runs it on every
+//! object.
 
 use super::memory::Memory;
 use super::observe::Source;

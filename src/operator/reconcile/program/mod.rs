@@ -1,6 +1,7 @@
-//! One reconcile for one custom resource that a program reconciles: read, observe, ask the program, plan, apply, prune,
-//! status. The program says what there should be; all writes are made here. Read `observe`, `ask`, `plan`, `apply`.
-//! Never acts on a cache that is older than what it needs: before a child without a name is made, the list is read anew.
+//! One reconcile for one custom resource that a program reconciles: read, observe, ask the program, plan,
+//! apply, prune, status. The program says what there should be; all writes are made here. Read `observe`,
+//! `ask`, `plan`, `apply`. Never acts on a cache that is older than what it needs: before a child without a
+//! name is made, the list is read anew.
 
 mod apply;
 mod ask;

@@ -1,5 +1,5 @@
-//! Changes of objects that somebody else created: one server-side apply each, with a field manager of this custom
-//! resource alone, never pruned. What is not asked for any more is given back.
+//! Changes of objects that somebody else created: one server-side apply each, with a field manager of this
+//! custom resource alone, never pruned. What is not asked for any more is given back.
 
 use super::guard::hash;
 use super::state::ScriptReconcile;
@@ -104,7 +104,8 @@ impl ScriptReconcile {
         Ok(Ready { wanted, live, gvk })
     }
 
-    /// The patches that would write something, each with the object as it is. What cannot be told is left out.
+    /// The patches that would write something, each with the object as it is. What cannot be told is left
+    /// out.
     pub(super) async fn patches_ahead(&mut self, desired: &Desired) -> Vec<(Wanted, Option<Arc<Value>>)> {
         let manager = self.patch_manager();
         let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and as they
-//! should be (`put_releases`). A release that is not listed any more is uninstalled.
+//! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and
+//! as they should be (`put_releases`). A release that is not listed any more is uninstalled.
 
 use super::state::{FINALIZER, ScriptReconcile};
 use crate::LONGEST_NAME;
@@ -10,7 +10,7 @@ use opdev_helm::chart::Chart;
 use opdev_helm::release::chunked::Chunking;
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
-use opdev_release::engine::{Clock, Engine};
+use opdev_release::engine::{Clock, Done, Engine};
 use opdev_release::history::History;
 use opdev_release::history::desired_release::DesiredRelease;
 use opdev_release::history::records::{Kept, Records};
@@ -183,7 +183,7 @@ impl ScriptReconcile {
         let outcome = engine.release(history, desired).await;
         if options.status == Some(true)
             && outcome.is_ok()
-            && let Some(deployed) = &engine.deployed
+            && let Some(deployed) = &engine.done.deployed
         {
             let reason = if deployed.revision == 1 { "InstallSuccessful" } else { "UpgradeSuccessful" };
             let condition =
@@ -269,29 +269,19 @@ impl ScriptReconcile {
             options,
             script: None,
             doing: Doing::default(),
-            waiting: None,
-            requeue: None,
-            effects: opdev_release::objects::apply::Effects::default(),
-            clock: std::mem::replace(&mut self.clock, Clock::new(Instant::now())),
-            dependents: Vec::new(),
-            notices: Vec::new(),
-            manifests: Vec::new(),
-            deployed: None,
-            planned: false,
-            changes: Vec::new(),
-            again: None,
+            done: Done::nothing(std::mem::replace(&mut self.clock, Clock::new(Instant::now()))),
         }
     }
 
     /// Adds the work of a release's engine to this reconcile.
     fn take_over(&mut self, key: (String, String), engine: Engine) {
-        self.clock = engine.clock;
-        self.done.effects.changes.extend(engine.effects.changes);
-        self.done.effects.known.extend(engine.effects.known);
-        self.done.dependents.extend(engine.dependents);
-        self.done.notices.extend(engine.notices);
-        self.done.changes.extend(engine.changes);
-        self.done.manifests.extend(engine.manifests);
+        self.clock = engine.done.clock;
+        self.done.effects.changes.extend(engine.done.effects.changes);
+        self.done.effects.known.extend(engine.done.effects.known);
+        self.done.dependents.extend(engine.done.dependents);
+        self.done.notices.extend(engine.done.notices);
+        self.done.changes.extend(engine.done.changes);
+        self.done.manifests.extend(engine.done.manifests);
         self.own.releases.insert(key, engine.memory);
     }
 }

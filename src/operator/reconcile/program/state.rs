@@ -1,4 +1,5 @@
-//! One reconcile of a program: what it works with, what it has seen and done, and what is kept until the next one.
+//! One reconcile of a program: what it works with, what it has seen and done, and what is kept until the next
+//! one.
 
 use super::memory::Memory;
 use crate::custom_resource::Parent;

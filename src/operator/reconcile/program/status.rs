@@ -1,5 +1,5 @@
-//! The status that a program wants: compared with what is there by meaning, conditions merged by type, written only
-//! where it differs, by one server-side apply. `merged` is pure.
+//! The status that a program wants: compared with what is there by meaning, conditions merged by type,
+//! written only where it differs, by one server-side apply. `merged` is pure.
 
 use super::state::ScriptReconcile;
 use crate::custom_resource::CONFLICT_TRIES;

@@ -33,7 +33,7 @@ impl Engine {
     }
 
     fn in_template(&self, object: &ObjectRef, message: &str) -> Option<InTemplate> {
-        let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, object))?;
+        let template = self.done.manifests.iter().rev().find_map(|manifest| template_of(manifest, object))?;
         let chart = self.reconciler.chart.as_deref();
         let text =
             chart.and_then(|chart| chart_problems::template_text(chart, &template)).unwrap_or_default();

@@ -139,8 +139,8 @@ impl Engine {
         self.renders.shrink();
         let mut rendered = rendered.map_err(|error| self.blame(&error))?;
         rendered.manifest = self.post_render(rendered.manifest).await?;
-        self.manifests.push(rendered.manifest.clone());
-        self.manifests.extend(rendered.hooks.iter().map(|hook| hook.manifest.clone()));
+        self.done.manifests.push(rendered.manifest.clone());
+        self.done.manifests.extend(rendered.hooks.iter().map(|hook| hook.manifest.clone()));
         Ok(Rendered {
             manifest: rendered.manifest,
             hooks: rendered.hooks,

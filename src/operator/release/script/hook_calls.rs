@@ -63,12 +63,12 @@ impl Engine {
         self.doing = doing;
         let about = json!({"values": values, "release": deployed.map(told), "action": doing.word()});
         self.ask_hook(ChartFunction::Before, about).await?;
-        Ok(self.waiting.is_none())
+        Ok(self.done.waiting.is_none())
     }
 
     /// Asks `after`, once all went well.
     pub(crate) async fn ask_after(&mut self, values: &Value) -> Result<(), Fault> {
-        let release = self.deployed.as_ref().map(|deployed| {
+        let release = self.done.deployed.as_ref().map(|deployed| {
             json!({"name": self.name, "namespace": self.namespace, "revision": deployed.revision,
                 "status": "deployed", "values": values, "manifest": deployed.manifest, "notes": deployed.notes})
         });
@@ -82,9 +82,9 @@ impl Engine {
             Ok(answer) => {
                 let desired = answer.desired;
                 if let Some(after) = desired.requeue_after {
-                    self.requeue = Some(self.requeue.map_or(after, |known| known.min(after)));
+                    self.done.requeue = Some(self.done.requeue.map_or(after, |known| known.min(after)));
                 }
-                self.waiting = self.waiting.take().or(desired.waiting);
+                self.done.waiting = self.done.waiting.take().or(desired.waiting);
                 self.put_patches(&script, &desired.patches).await.map_err(Fault::plain)
             }
             Err(fault) => Err(fault),
@@ -150,8 +150,8 @@ impl Engine {
                 }),
                 Some(before) => updated(object, before, &after, &manager),
             };
-            self.effects.changes.extend(change);
-            self.effects.known.push((Arc::new(after), true));
+            self.done.effects.changes.extend(change);
+            self.done.effects.known.push((Arc::new(after), true));
         }
         let Some(status) = patch.object.get("status") else { return Ok(()) };
         if live.as_ref().and_then(|live| live.get("status")).is_some_and(|there| covers(there, status)) {
@@ -162,7 +162,7 @@ impl Engine {
         let subresource = if wanted.resource.has_status { "status" } else { "" };
         let after = self.api.apply(&wanted.at(), subresource, &object, None, &manager).await;
         let after = after.with_context(|| format!("could not patch the status of {}", wanted.key()))?;
-        self.effects.known.push((Arc::new(after), true));
+        self.done.effects.known.push((Arc::new(after), true));
         Ok(())
     }
 

@@ -1,19 +1,12 @@
-//! The problem: a reconciler whose own writes lead to its next reconcile never comes to an end, but so does,
-//! for a while, a healthy one that waits for pods. The difference shows only over several reconciles.
-//!
-//! Loops in the manager: tells them and pauses their object; and the proof that a reconcile has nothing left
-//! to do, by running it again.
+//! The check whether a reconcile has nothing left to do: an object is reconciled twice, and the second
+//! reconcile should write nothing.
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};
 use crate::queue::Urgency;
 use jiff::Timestamp;
-use opdev_event::{
-    Action, Call, Cause, CauseKind, Event, Level, LoopKind, ObjectChange, PauseScope, Reconcile,
-};
-use opdev_findings::hot_loop::Found;
+use opdev_event::{Action, Call, Cause, CauseKind, ObjectChange, Reconcile};
 use opdev_object::meta::{ObjectKey, ObjectRef};
-use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -30,33 +23,6 @@ pub(super) struct Check {
 }
 
 impl Manager {
-    /// A reconcile has ended.
-    pub(super) async fn judge(&mut self, key: &ObjectKey, reconcile: &Reconcile, found: Option<Found>) {
-        if let Some(Found { mut found, stop }) = found {
-            let words = found.to_string();
-            if stop && self.settings.pause_loops {
-                let scope = PauseScope::Object { object: found.object.clone() };
-                found.paused = self.pause(scope, Some(words.clone())).await.is_ok();
-            }
-            let hint = match found.kind {
-                _ if found.paused => {
-                    "it is paused: end one of the two sides, or save the reconciler, then resume it"
-                }
-                LoopKind::Fight | LoopKind::Hot => "let only one of them own the field",
-                LoopKind::Upgrade => {
-                    "the Operator SDK's operator would go on for ever, and run the upgrade hooks each time"
-                }
-                LoopKind::Repair => {
-                    "look for a webhook or a controller that changes the object, or for a second template that makes it"
-                }
-            };
-            let object = Some(found.object.clone());
-            self.events.emit(Event::LoopFound(Arc::new(found))).await;
-            self.notice(Level::Warn, words, Some(hint.to_owned()), object).await;
-        }
-        self.check_goes_on(key, reconcile);
-    }
-
     /// Reconciles an object twice; the second reconcile should write nothing.
     pub(super) fn check(&mut self, object: &ObjectRef, reply: oneshot::Sender<Answer>) {
         match self.step(object).and_then(|_| self.one_primary(object)) {
@@ -68,7 +34,8 @@ impl Manager {
         }
     }
 
-    fn check_goes_on(&mut self, key: &ObjectKey, reconcile: &Reconcile) {
+    /// A reconcile of the object has ended.
+    pub(super) fn check_goes_on(&mut self, key: &ObjectKey, reconcile: &Reconcile) {
         let Some(mut check) = self.checks.remove(key) else { return };
         if reconcile.id <= check.before {
             self.checks.insert(key.clone(), check);

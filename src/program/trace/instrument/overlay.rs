@@ -267,7 +267,7 @@ mod tests {
     /// A file that no version asks for would be left out without a word.
     #[test]
     fn each_go_file_of_the_folder_is_added_for_some_version() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inject");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("instrument");
         let kept: std::collections::BTreeSet<String> = std::fs::read_dir(folder)
             .unwrap()
             .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".go").map(str::to_owned))
