@@ -67,9 +67,13 @@ impl Table {
                 };
                 controller.is_some_and(|known| !heard(known))
             }
-            // Rules look at it no longer than that, but where a controller comes again.
+            Wait::Generation => {
+                let live = self.live.get(&one.primary.key());
+                live.is_some_and(|live| live.observed.is_some_and(|seen| seen != live.generation))
+            }
             _ => true,
         };
+        // Rules look at it no longer than that, but where a controller comes again.
         let young = |one: &&Pending| one.age(self) < SignedDuration::from_secs(12);
         let asked = |at: Option<Timestamp>| {
             asks && at.is_some_and(|at| self.now.duration_since(at) < SignedDuration::from_secs(10))
