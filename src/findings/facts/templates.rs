@@ -157,7 +157,7 @@ mod tests {
     use opdev_object::meta::ObjectKey;
     use serde_json::{Value, json};
 
-    fn takes(kind: &str, path: &str, pod: Value) -> Option<Takes> {
+    fn takes(kind: &str, path: &str, pod: &Value) -> Option<Takes> {
         let object = json!({"metadata": {"generation": 1}, "spec": {"template": {"spec": pod}}});
         let config = ObjectKey {
             group: String::new(),
@@ -172,22 +172,22 @@ mod tests {
     fn pods_take_variables_and_single_files_once_and_whole_volumes_as_files() {
         let one = |name: &str| json!({"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": name, "key": "a.b"}}});
         let env = |name: &str| json!({"containers": [{"name": "web", "env": [one(name)]}]});
-        assert_eq!(takes("ConfigMap", ".data[a.b]", env("settings")), Some(Takes::Once));
-        assert_eq!(takes("ConfigMap", ".data.other", env("settings")), None, "another key");
-        assert_eq!(takes("ConfigMap", ".data[a.b]", env("others")), None, "another ConfigMap");
-        assert_eq!(takes("Secret", ".data[a.b]", env("settings")), None, "another kind");
+        assert_eq!(takes("ConfigMap", ".data[a.b]", &env("settings")), Some(Takes::Once));
+        assert_eq!(takes("ConfigMap", ".data.other", &env("settings")), None, "another key");
+        assert_eq!(takes("ConfigMap", ".data[a.b]", &env("others")), None, "another ConfigMap");
+        assert_eq!(takes("Secret", ".data[a.b]", &env("settings")), None, "another kind");
         let from = json!({"containers": [{"name": "web", "envFrom": [{"secretRef": {"name": "settings"}}]}]});
-        assert_eq!(takes("Secret", ".data.x", from), Some(Takes::Once));
+        assert_eq!(takes("Secret", ".data.x", &from), Some(Takes::Once));
         let volume = |mount: Value, name: &str| {
             json!({"volumes": [{"name": "config", "configMap": {"name": "settings"}}],
                 "containers": [{"name": name, "volumeMounts": [mount]}]})
         };
         let sub = json!({"name": "config", "subPath": "app.conf"});
-        assert_eq!(takes("ConfigMap", ".data[app.conf]", volume(sub.clone(), "web")), Some(Takes::Once));
-        assert_eq!(takes("ConfigMap", ".data.other", volume(sub.clone(), "web")), None);
-        assert_eq!(takes("ConfigMap", ".data[app.conf]", volume(sub, "config-reloader")), None);
+        assert_eq!(takes("ConfigMap", ".data[app.conf]", &volume(sub.clone(), "web")), Some(Takes::Once));
+        assert_eq!(takes("ConfigMap", ".data.other", &volume(sub.clone(), "web")), None);
+        assert_eq!(takes("ConfigMap", ".data[app.conf]", &volume(sub, "config-reloader")), None);
         let whole = json!({"name": "config"});
-        assert_eq!(takes("ConfigMap", ".data.other", volume(whole, "web")), Some(Takes::Files));
+        assert_eq!(takes("ConfigMap", ".data.other", &volume(whole, "web")), Some(Takes::Files));
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
     use super::{brought, content, is_generated};
     use serde_json::{Value, json};
 
-    fn signs(status: Value) -> Vec<(String, String, bool)> {
+    fn signs(status: &Value) -> Vec<(String, String, bool)> {
         let object = json!({"kind": "Shelf", "metadata": {"generation": 2}, "status": status});
         brought(None, &object).into_iter().map(|sign| (sign.text, sign.part, sign.whole)).collect()
     }
@@ -104,28 +104,28 @@ mod tests {
     fn conditions_and_fields_that_say_ready_are_signs() {
         let condition = |name: &str| json!({"conditions": [{"type": name, "status": "True"}]});
         let one = |text: &str, part: &str, whole| vec![(text.to_owned(), part.to_owned(), whole)];
-        assert_eq!(signs(condition("Ready")), one("condition Ready", "", true));
-        assert_eq!(signs(condition("Available")), one("condition Available", "", false));
-        assert_eq!(signs(condition("ShelfReady")), one("condition ShelfReady", "", true));
-        assert_eq!(signs(condition("AllReplicasReady")), one("condition AllReplicasReady", "", true));
-        assert_eq!(signs(condition("Worker-Ready")), one("condition Worker-Ready", "worker", true));
+        assert_eq!(signs(&condition("Ready")), one("condition Ready", "", true));
+        assert_eq!(signs(&condition("Available")), one("condition Available", "", false));
+        assert_eq!(signs(&condition("ShelfReady")), one("condition ShelfReady", "", true));
+        assert_eq!(signs(&condition("AllReplicasReady")), one("condition AllReplicasReady", "", true));
+        assert_eq!(signs(&condition("Worker-Ready")), one("condition Worker-Ready", "worker", true));
         for name in ["NotReady", "Unavailable", "ReconcileSucceeded", "Progressing", "DBReady"] {
-            assert_eq!(signs(condition(name)), [], "{name}");
+            assert_eq!(signs(&condition(name)), [], "{name}");
         }
-        assert_eq!(signs(json!({"phase": "Available"})), one("status.phase Available", "", false));
-        assert_eq!(signs(json!({"currentState": "ready"})), one("status.currentState ready", "", true));
-        assert_eq!(signs(json!({"ready": true})), one("status.ready true", "", true));
-        assert_eq!(signs(json!({"ready": "True"})), one("status.ready True", "", true));
+        assert_eq!(signs(&json!({"phase": "Available"})), one("status.phase Available", "", false));
+        assert_eq!(signs(&json!({"currentState": "ready"})), one("status.currentState ready", "", true));
+        assert_eq!(signs(&json!({"ready": true})), one("status.ready true", "", true));
+        assert_eq!(signs(&json!({"ready": "True"})), one("status.ready True", "", true));
         for other in [json!({"phase": "Pending"}), json!({"ready": 3}), json!({"ready": "0/1"}), json!({})] {
-            assert_eq!(signs(other.clone()), [], "{other}");
+            assert_eq!(signs(&other), [], "{other}");
         }
     }
 
     #[test]
     fn what_is_said_of_an_older_generation_or_was_said_before_is_no_sign() {
-        assert_eq!(signs(json!({"phase": "Ready", "observedGeneration": 1})), []);
+        assert_eq!(signs(&json!({"phase": "Ready", "observedGeneration": 1})), []);
         let old = json!([{"type": "Ready", "status": "True", "observedGeneration": 1}]);
-        assert_eq!(signs(json!({ "conditions": old })), []);
+        assert_eq!(signs(&json!({ "conditions": old })), []);
         let ready = json!({"kind": "Shelf", "metadata": {"generation": 2}, "status": {"phase": "Ready"}});
         assert_eq!(brought(Some(&ready), &ready), []);
     }

@@ -57,7 +57,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
 mod tests {
     use crate::tests::*;
 
-    fn run(status: Value, change: fn(&mut Evidence, usize)) -> Vec<(String, FindingSeverity)> {
+    fn run(status: &Value, change: fn(&mut Evidence, usize)) -> Vec<(String, FindingSeverity)> {
         let mut world = World::new();
         world.reconcile(|one| {
             one.causes = by_user();
@@ -82,31 +82,31 @@ mod tests {
     #[test]
     fn failures_that_the_status_does_not_say_are_told() {
         let told = |severity| vec![("failure-not-told".to_owned(), severity)];
-        assert_eq!(run(ready(), |_, _| {}), told(FindingSeverity::Warning));
-        assert_eq!(run(json!({"phase": "Running"}), |_, _| {}), told(FindingSeverity::Hint));
+        assert_eq!(run(&ready(), |_, _| {}), told(FindingSeverity::Warning));
+        assert_eq!(run(&json!({"phase": "Running"}), |_, _| {}), told(FindingSeverity::Hint));
     }
 
     #[test]
     fn failures_that_the_status_says_or_that_pass_are_not_told() {
-        assert!(run(json!({"phase": "Failed"}), |_, _| {}).is_empty(), "a phase says it");
+        assert!(run(&json!({"phase": "Failed"}), |_, _| {}).is_empty(), "a phase says it");
         let unready = json!({"conditions": [{"type": "Ready", "status": "False"}]});
-        assert!(run(unready, |_, _| {}).is_empty(), "a condition says it");
+        assert!(run(&unready, |_, _| {}).is_empty(), "a condition says it");
         let writes = |one: &mut Evidence, number: usize| {
             if number == 1 {
                 let status = update(&cr("a"), "status", vec![field(".status.phase", 1, 2)]);
                 one.writes = vec![WriteFact { at: one.at, ..status }];
             }
         };
-        assert!(run(ready(), writes).is_empty(), "it wrote the status");
+        assert!(run(&ready(), writes).is_empty(), "it wrote the status");
         let passes = |one: &mut Evidence, number: usize| {
             if number == 2 {
                 one.error.clear();
             }
         };
-        assert!(run(ready(), passes).is_empty(), "it went well in between");
+        assert!(run(&ready(), passes).is_empty(), "it went well in between");
         let disturbed = |one: &mut Evidence, _: usize| {
             one.refusals = vec![RefusalFact { disturbed: true, ..RefusalFact::default() }];
         };
-        assert!(run(ready(), disturbed).is_empty(), "a fault on request");
+        assert!(run(&ready(), disturbed).is_empty(), "a fault on request");
     }
 }
