@@ -51,6 +51,8 @@ pub struct Evidence {
     pub place: Option<Place>,
     /// When it wants to run again, as it said: zero is at once, with the queue's own delay.
     pub requeue: Option<Duration>,
+    /// When it wanted to run again though it failed, which controller-runtime ignores.
+    pub ignored: Option<Duration>,
     /// A hash of its calls and their answers.
     pub calls: u64,
     /// Number of calls that went to the API server.
@@ -63,6 +65,12 @@ pub struct Evidence {
     pub more_goroutines: i32,
     /// Objects that it read from the API server three times or more, such as `secrets/web`, and how often.
     pub read_live: Vec<(String, u32)>,
+    /// Objects that it read by name from the API server, not from its cache.
+    pub live_reads: Vec<ReadFact>,
+    /// Workloads as it had read or written them, in order.
+    pub workloads: Vec<WorkloadFact>,
+    /// True if its spec says with how little it is content, such as `minReady` or `maxUnavailable`.
+    pub tolerates: bool,
     /// Finalizers that its object has, as far as known.
     pub finalizers: Vec<String>,
     /// The generation of its object, where it is known.
@@ -71,7 +79,8 @@ pub struct Evidence {
     pub deleting: bool,
     /// True if its spec says that something is to stay, such as `deletionPolicy: Retain`.
     pub keeps: bool,
-    /// The largest whole number in the spec of its object: so many children may be wanted.
+    /// The largest whole number in the spec of its object, or the number of items in its lists: so many
+    /// children may be wanted.
     pub wanted: u64,
 }
 
@@ -92,6 +101,34 @@ pub struct ReadFact {
     pub missing: bool,
     /// The version of a single object.
     pub version: String,
+}
+
+/// A workload as a reconcile had it in hand: read, or answered to its own write.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadFact {
+    /// When.
+    pub at: Timestamp,
+    /// The workload.
+    pub object: ObjectKey,
+    /// Pods that it asks for.
+    pub wanted: i64,
+    /// Pods of them that are ready.
+    pub ready: i64,
+    /// Pods of them that have its newest template.
+    pub updated: i64,
+    /// True if its controller has seen its newest generation.
+    pub observed: bool,
+}
+
+/// A sign of readiness that a status shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadySign {
+    /// The condition or field with its value, such as `status.phase Running`.
+    pub text: String,
+    /// The part of the object that it is about, in small letters; empty where it is about all of it.
+    pub part: String,
+    /// True if it says that all of it is up to date, and not only that it serves or runs.
+    pub whole: bool,
 }
 
 /// The objects of a kind in a cache.
@@ -145,6 +182,10 @@ pub struct WriteFact {
     pub verb: WriteVerb,
     /// True if the object was not there before.
     pub created: bool,
+    /// Of one that was created a hash of what was sent, but for its name and owners; else 0.
+    pub content: u64,
+    /// True if its name was generated.
+    pub generated: bool,
     /// True if nothing was stored, for nothing differed.
     pub unchanged: bool,
     /// True if the patch that was sent said nothing at all.
@@ -166,6 +207,9 @@ pub struct WriteFact {
     /// True if its condition Ready or Available is true afterwards, for the newest generation, and was not
     /// before.
     pub became_ready: bool,
+    /// The signs of readiness that it brought: conditions that became true for the newest generation, and
+    /// fields.
+    pub signs: Vec<ReadySign>,
     /// The field manager that wrote, where it is known.
     pub manager: String,
     /// The managers that had a part in the object before, the first one first.

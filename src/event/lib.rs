@@ -473,6 +473,10 @@ pub struct UnrelatedObject {
     /// `metadata.uid`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+    /// Its last field manager, where it is known already and was changed; empty where that is not known. Only
+    /// the embedded control plane tells of changes.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "changedBy")]
+    pub changed_by: Option<String>,
 }
 
 /// An object is gone.

@@ -76,6 +76,8 @@ impl Findings {
                         name: object.name.clone(),
                     };
                     self.table.child_seen(&key, object.uid.as_deref(), seen.at);
+                    let by = object.changed_by.as_deref();
+                    self.table.outside(&key, by, if by.is_some() { "changed" } else { "made" }, seen.at);
                 }
             }
             Event::ObjectGone(gone) => {
@@ -113,6 +115,11 @@ impl Findings {
         waits.then(|| self.table.now.checked_add(TICK).unwrap_or(self.table.now))
     }
 
+    /// True while a rule may still tell something of what has happened, though nothing else happens.
+    pub fn is_undecided(&self) -> bool {
+        !self.stopping && self.table.is_undecided(self.asks_at_all())
+    }
+
     /// Judges by the time alone.
     pub fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
         self.table.now = self.table.now.max(now);
@@ -147,11 +154,11 @@ impl Findings {
     /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
     /// with the controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
     pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
-        if self.table.embedded && !self.quiet && !self.stopping {
-            self.table.unanswered()
-        } else {
-            Vec::new()
-        }
+        if self.asks_at_all() { self.table.unanswered() } else { Vec::new() }
+    }
+
+    fn asks_at_all(&self) -> bool {
+        self.table.embedded && !self.quiet && !self.stopping
     }
 
     fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {

@@ -40,6 +40,8 @@ const UNANSWERED: RequestId = RequestId::MAX;
 pub struct Bus {
     /// The newest state.
     pub snapshots: watch::Receiver<Arc<State>>,
+    /// True while findings have something to judge that only the time decides.
+    pub undecided: watch::Receiver<bool>,
     /// Ends once every sender is gone and everything is reduced and written.
     pub task: JoinHandle<()>,
 }
@@ -106,6 +108,7 @@ pub fn start(
     shutdown: CancellationToken,
 ) -> Bus {
     let (publish, snapshots) = watch::channel(Arc::new(state.clone()));
+    let (decide, undecided) = watch::channel(false);
     let task = tokio::spawn(async move {
         let _stop = shutdown.drop_guard();
         let mut takers = Takers { state, journal, listener, findings, asks };
@@ -119,6 +122,8 @@ pub fn start(
                 changed |= takers.elapsed();
                 looked = Instant::now();
             }
+            let open = takers.findings.is_undecided();
+            decide.send_if_modified(|known| std::mem::replace(known, open) != open);
             if changed && (events.is_empty() || published.is_none_or(|at| at.elapsed() >= GAP)) {
                 publish.send_replace(Arc::new(takers.state.clone()));
                 published = Some(Instant::now());
@@ -128,5 +133,5 @@ pub fn start(
         let journal = takers.journal.take();
         let _ = tokio::task::spawn_blocking(move || drop(journal)).await;
     });
-    Bus { snapshots, task }
+    Bus { snapshots, undecided, task }
 }

@@ -1,7 +1,7 @@
 //! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, deleted,
 //! nothing left behind.
 
-use super::found;
+use super::found::{self, Gate};
 use super::inventory::{before, inventory, may_stay, stays};
 use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 
 /// How often a reconcile may fail over the same object before the file that is to blame counts as broken.
 const ATTEMPTS: u32 = 3;
+/// How long findings may look for what has not come, each time.
+const DECIDED: Duration = Duration::from_secs(30);
 
 /// A file of samples.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +63,8 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
     match World::start(setup).await {
         Ok(world) => {
             let objects = sample.objects.clone();
-            let mut run = SampleRun { world, sample, objects, limit, cases: Vec::new() };
+            let judges = setup.findings != Gate::None;
+            let mut run = SampleRun { world, sample, objects, limit, judges, cases: Vec::new() };
             match run.inside(&setup.project.root).await {
                 Ok(()) => tokio::select! {
                     () = run.steps() => {}
@@ -69,6 +72,7 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
                 },
                 Err(error) => suite.error = Some(format!("{error:#}")),
             }
+            run.decided().await;
             let SampleRun { world, cases, .. } = run;
             suite.cases = cases;
             suite.cases.extend(found::case(&world.findings(), setup.findings));
@@ -92,6 +96,8 @@ struct SampleRun<'a> {
     /// Its reconciled objects, with their namespaces.
     objects: Vec<ObjectRef>,
     limit: Duration,
+    /// True if findings can fail it.
+    judges: bool,
     cases: Vec<Case>,
 }
 
@@ -162,6 +168,7 @@ impl SampleRun<'_> {
         if !self.second_reconcile().await {
             return;
         }
+        self.decided().await;
         let began = Instant::now();
         let deleted = self.deleted().await;
         if !self.note("delete", began, deleted) {
@@ -170,6 +177,13 @@ impl SampleRun<'_> {
         let began = Instant::now();
         let left = self.nothing_left(made, &before).await;
         self.note("nothing is left", began, left);
+    }
+
+    /// Lets findings come to their end: what has not come is told only after some seconds.
+    async fn decided(&self) {
+        if self.judges {
+            self.world.decided(DECIDED).await;
+        }
     }
 
     /// Objects that name no namespace are in the one that the operator works in.

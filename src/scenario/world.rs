@@ -96,6 +96,8 @@ pub struct World {
 /// The running parts, from the moment of the start.
 struct Running {
     snapshots: watch::Receiver<Arc<State>>,
+    /// True while findings wait for what has to come.
+    undecided: watch::Receiver<bool>,
     shutdown: CancellationToken,
     task: JoinHandle<Result<()>>,
     bus: JoinHandle<()>,
@@ -163,14 +165,14 @@ impl World {
         let settings = &setup.project.settings;
         let findings =
             Findings::ignoring(settings.ignored()).asking(settings.findings.experiments != Some(false));
+        let (ask, requests) = mpsc::channel(16);
         let bus = bus::start(
             State::default(),
             incoming,
             (journal, Some(listener)),
-            (findings, None),
+            (findings, Some(ask.downgrade())),
             shutdown.clone(),
         );
-        let (ask, requests) = mpsc::channel(16);
         let mut cluster = setup.cluster.clone();
         if let Some(own) = own {
             cluster.namespace = Some(own.name.clone());
@@ -196,7 +198,8 @@ impl World {
             shutdown: shutdown.clone(),
         };
         let task = tokio::spawn(opdev_inner_loop::run(input));
-        let running = Running { snapshots: bus.snapshots, shutdown, task, bus: bus.task };
+        let running =
+            Running { snapshots: bus.snapshots, undecided: bus.undecided, shutdown, task, bus: bus.task };
         let shared = own.map(|own| own.shared.as_ref());
         let serving = tokio::select! {
             serving = running.serving(&setup.project, shared) => serving,
@@ -324,6 +327,12 @@ impl World {
     /// The findings about the operator, open or not.
     pub(crate) fn findings(&self) -> Vec<Arc<RuleFinding>> {
         lock(&self.kept).findings.values().cloned().collect()
+    }
+
+    /// Waits while a rule of absence may still tell something, but never for long.
+    pub(crate) async fn decided(&self, within: Duration) {
+        let mut undecided = self.running.undecided.clone();
+        let _ = tokio::time::timeout(within, undecided.wait_for(|undecided| !undecided)).await;
     }
 
     /// The last reconciles in words, for whoever looks for the reason of a failure.

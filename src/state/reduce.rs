@@ -155,7 +155,7 @@ impl State {
     /// An object that no longer belongs to the project is forgotten, but for its key.
     fn unrelated_seen(&mut self, event: UnrelatedSeen) {
         let UnrelatedSeen { gvk, objects, .. } = event;
-        for UnrelatedObject { namespace, name, uid } in objects {
+        for UnrelatedObject { namespace, name, uid, .. } in objects {
             if let Some(seen) =
                 self.objects.insert_unrelated(ObjectRef { gvk: gvk.clone(), namespace, name, uid })
             {

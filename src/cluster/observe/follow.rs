@@ -120,6 +120,8 @@ enum Telling {
     Nothing,
     /// Its key.
     Key,
+    /// Nothing but that an unrelated object was changed, and by whom.
+    Changed,
     /// An object came.
     Object,
     /// All of it, which has to be asked for; what came, where it cannot be read.
@@ -312,7 +314,11 @@ impl Kind {
         known.objects.insert(watched.clone(), Mark { ours, owners });
         if !ours && !looked_at {
             let is_known = before.is_some_and(|mark| !mark.ours) && known.looked.as_ref() != Some(watched);
-            return if is_known { Telling::Nothing } else { Telling::Key };
+            return match is_known {
+                true if self.reads == Reads::Whole && !is_restless(&self.gvk.kind) => Telling::Changed,
+                true => Telling::Nothing,
+                false => Telling::Key,
+            };
         }
         let whole = match self.reads {
             Reads::Whole => false,
@@ -356,7 +362,7 @@ impl Kind {
                     *failures = 0;
                     line.clear();
                     line.shrink_to(BUFFER);
-                    busy.came(telling == Telling::Nothing, Instant::now());
+                    busy.came(matches!(telling, Telling::Nothing | Telling::Changed), Instant::now());
                     rest = match busy.pause(Instant::now()) {
                         Some(until) => match lines.fill_buf().now_or_never() {
                             Some(Ok(_)) => None,
@@ -408,6 +414,11 @@ impl Kind {
         match telling {
             Telling::Nothing => {}
             Telling::Key => self.unrelated(vec![watched.unrelated()]).await,
+            Telling::Changed => {
+                let by = newest_manager(&partial_object::object_of(text)?);
+                let changed_by = Some(by.unwrap_or_default());
+                self.unrelated(vec![UnrelatedObject { changed_by, ..watched.unrelated() }]).await;
+            }
             Telling::Object => self.tell(partial_object::object_of(text)?, &watched, metadata, false).await,
             Telling::Whole => self.tell(partial_object::object_of(text)?, &watched, metadata, true).await,
         }
@@ -529,6 +540,18 @@ impl Kind {
         self.project_objects.gone(&self.gvk, gone, &mark.owners);
         self::gone(&self.events, gone.reference(&self.gvk)).await;
     }
+}
+
+/// True for kinds that the plane's own controllers write all the time, and of which nobody asks who did.
+fn is_restless(kind: &str) -> bool {
+    ["Lease", "Node", "Pod", "ReplicaSet", "Endpoints", "EndpointSlice"].contains(&kind)
+}
+
+/// The manager of the newest entry in `managedFields`.
+fn newest_manager(object: &Value) -> Option<String> {
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let newest = entries.iter().max_by_key(|entry| entry["time"].as_str().unwrap_or_default())?;
+    newest["manager"].as_str().map(str::to_owned)
 }
 
 /// Tells that an object is gone.

@@ -280,7 +280,12 @@ impl Watched {
     }
 
     fn unrelated(&self) -> UnrelatedObject {
-        UnrelatedObject { namespace: self.namespace.clone(), name: self.name.clone(), uid: self.uid.clone() }
+        UnrelatedObject {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            changed_by: None,
+        }
     }
 
     fn reference(&self, gvk: &Gvk) -> ObjectRef {

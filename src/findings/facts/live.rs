@@ -1,6 +1,8 @@
 //! Custom resources and children as the API server has them.
 
+use super::said::Said;
 use super::selectors::Selects;
+use super::templates::Template;
 use super::{Live, Table, Workload, is_plane};
 use jiff::Timestamp;
 use opdev_event::ObjectSeen;
@@ -23,15 +25,24 @@ impl Table {
             self.workloads.insert(key.clone(), Workload { wanted, ready });
         }
         if key.group == "apps" && !seen.metadata_only {
+            if matches!(key.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet") {
+                let template = Template::of(&seen.object.read(), seen.at, self.templates.get(&key));
+                self.templates.insert(key.clone(), template);
+            }
             match Selects::of(&key, &seen.object.read()) {
                 Some(selects) => _ = self.selectors.insert(key.clone(), selects),
                 None => _ = self.selectors.remove(&key),
             }
         }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
+            self.stranger_seen(&key, seen);
             return;
         }
         let object = seen.object.read();
+        let stranger = self.live.get(&key).is_some_and(|old| meta::generation(&object) > old.generation);
+        if stranger {
+            self.outside(&key, last_manager(&object).as_deref(), "changed", seen.at);
+        }
         let at = seen.at;
         let old = self.live.get(&key);
         let metadata = metadata(&object);
@@ -60,6 +71,7 @@ impl Table {
             has_status: object["status"].as_object().is_some_and(|status| !status.is_empty()),
             deleting,
             finalizers: meta::finalizers(&object).into_iter().map(str::to_owned).collect(),
+            said: Said::of(&object),
             gone: None,
             object: seen.object_ref.clone(),
             metadata,
@@ -68,6 +80,14 @@ impl Table {
             awaited: old.map_or(0, |old| old.awaited),
         };
         self.live.insert(key, live);
+    }
+
+    /// An object that is no custom resource of the project; it may be one that reconciles read.
+    fn stranger_seen(&mut self, key: &ObjectKey, seen: &ObjectSeen) {
+        if self.tracks.values().any(|track| track.touched.contains_key(key)) {
+            let by = last_manager(&seen.object.read()).unwrap_or_default();
+            self.outside(key, Some(&by), "changed", seen.at);
+        }
     }
 
     /// A child is there.
@@ -85,6 +105,10 @@ impl Table {
     /// An object is gone.
     pub(crate) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
         self.now = self.now.max(at);
+        self.outside(key, None, "deleted", at);
+        if let ("Pod", Some(namespace)) = (key.kind.as_str(), &key.namespace) {
+            self.pods_gone.insert(namespace.clone(), at);
+        }
         if let Some(live) = self.live.get_mut(key) {
             live.gone = Some(at);
         }
@@ -100,6 +124,7 @@ impl Table {
         }
         self.shown.remove(key);
         self.workloads.remove(key);
+        self.templates.remove(key);
         self.selectors.remove(key);
         self.written_at.remove(key);
         self.rewritten.retain(|(object, _), _| object != key);

@@ -2,6 +2,8 @@
 //! Bounded.
 
 pub(super) mod cached;
+mod configs;
+mod failures;
 mod growth;
 mod live;
 pub mod missing_kinds;
@@ -10,18 +12,21 @@ pub mod observed;
 pub mod record;
 pub mod record_fields;
 mod restarts;
+mod said;
 pub(super) mod selectors;
 pub(super) mod shared;
 mod simulated;
+pub(super) mod templates;
 mod track;
 mod unanswered;
+mod unheard;
 pub mod versions;
 mod waits;
 pub(super) mod wakes;
 mod writes;
 
 pub(super) use names::{call_of, failed_by, is_never, is_plane, is_programs};
-pub(super) use track::{KEPT, Track};
+pub(super) use track::{ABSENT, KEPT, Track};
 pub(super) use waits::{Pending, Wait};
 
 use jiff::{SignedDuration, Timestamp};
@@ -78,6 +83,10 @@ pub(super) struct Table {
     pub(super) workloads: HashMap<ObjectKey, Workload>,
     /// Selectors of workloads as the API server has them.
     pub(super) selectors: HashMap<ObjectKey, selectors::Selects>,
+    /// Configuration that the pods of workloads take.
+    pub(super) templates: HashMap<ObjectKey, templates::Template>,
+    /// When a pod of a namespace went last.
+    pub(super) pods_gone: HashMap<String, Timestamp>,
     /// Reconciles before the last restart whose object has not been reconciled since.
     before: HashMap<(String, ObjectKey), restarts::Before>,
     /// When objects were written last.
@@ -105,6 +114,7 @@ pub(super) struct Live {
     pub(super) has_status: bool,
     pub(super) deleting: Option<Timestamp>,
     pub(super) finalizers: Vec<String>,
+    pub(super) said: said::Said,
     pub(super) gone: Option<Timestamp>,
     pub(super) object: ObjectRef,
     metadata: u64,
@@ -132,6 +142,9 @@ pub(super) struct Maker {
     pub(super) at: Timestamp,
     pub(super) reconcile: u64,
     pub(super) times: u32,
+    /// Number of times that it was made again after the program itself had deleted it, since the last event
+    /// from outside, and when it was made first since.
+    pub(super) again: (u32, Timestamp),
     pub(super) owned: bool,
     pub(super) tied: bool,
     pub(super) keeps: bool,
@@ -144,6 +157,10 @@ pub(super) struct Maker {
     pub(super) went: Option<Timestamp>,
     /// When the program deleted it.
     pub(super) deleted: Option<Timestamp>,
+    /// A hash of its content when it was made.
+    pub(super) content: u64,
+    /// True if a list had lacked another one with its content, and its name was generated.
+    pub(super) double: bool,
     /// True if an event of it came to its controller.
     pub(super) echoed: bool,
     /// The place in the operator's code that made it.
@@ -172,6 +189,8 @@ pub(super) struct Controller {
     added: (bool, bool),
     /// True if causes are missing, or no cache was read: then nothing is told by absence.
     pub(super) unclear: bool,
+    /// True if it has written the status of an object.
+    pub(super) writes_status: bool,
     pub(super) reads: u64,
     /// Reconciles that ended well.
     pub(super) good: u64,
@@ -292,6 +311,7 @@ impl Table {
         track.by_timer = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Wait { .. }))
             && track.requeue.is_some_and(|after| after >= Duration::from_secs(1));
         if outside {
+            track.outside_at = evidence.at;
             track.fields.clear();
             track.made.clear();
             track.unchanged.clear();
@@ -307,17 +327,25 @@ impl Table {
         track.take_written(evidence);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             track.errors = 0;
+            track.period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
         } else {
             if track.errors == 0 || track.error != evidence.error {
                 (track.errors, track.errors_since) = (0, evidence.at);
             }
             track.errors += 1;
         }
+        track.take_failure(evidence);
         track.by_pods = self.fails_by_pods(evidence);
         (track.error, track.requeue) = (evidence.error.clone(), evidence.requeue);
+        track.ended_before = track.ended;
         (track.began, track.ended) = (evidence.at, evidence.ended);
         self.wait_for(evidence, &track);
+        self.take_configs(evidence, &track);
+        if let Some(controller) = self.controllers.get_mut(&place.0) {
+            controller.writes_status |= track.writes_status;
+        }
         self.tracks.insert(place, track);
+        self.heard(evidence);
         if let Some(live) = self.live.get_mut(&evidence.object.key())
             && let Some((at, _)) = live.changed
             // The program may hear of it a moment before opdev does.
@@ -357,6 +385,7 @@ impl Table {
                 at: before.map_or(write.at, |before| before.at),
                 reconcile: evidence.reconcile,
                 times: before.map_or(0, |before| before.times) + 1,
+                again: self.again(before, write.at, evidence),
                 owned: !write.owners.is_empty(),
                 tied: write.tied,
                 keeps: evidence.keeps,
@@ -364,6 +393,8 @@ impl Table {
                 seen: self.shown.get(&key).is_some_and(|at| *at >= evidence.at),
                 gone: false,
                 went: None,
+                content: write.content,
+                double: self.is_double(write, evidence),
                 echoed: false,
                 place: write.place.clone(),
                 deleted: None,
@@ -430,6 +461,7 @@ impl Table {
                 .values()
                 .any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at) && self.is_recent(at)))
             || !self.taken.is_empty()
+            || self.has_unheard()
             || self.caches.0.values().any(|cache| cache.news)
             || self.left().next().is_some()
     }
@@ -450,7 +482,7 @@ impl Table {
     pub(super) fn settle(&mut self) {
         let now = self.now;
         self.taken.retain(|(at, _)| now.duration_since(*at) <= ASKED_WITHIN);
-        self.pending.retain(|one| now.duration_since(one.at) < SignedDuration::from_secs(15));
+        self.pending.retain(|one| now.duration_since(one.at) < one.what.lasts());
         // After a minute it was told, or never will be.
         let old: Vec<ObjectKey> = self
             .left()
@@ -488,6 +520,8 @@ impl Table {
         bounded(&mut self.shown);
         bounded(&mut self.workloads);
         bounded(&mut self.selectors);
+        bounded(&mut self.templates);
+        bounded(&mut self.pods_gone);
         bounded(&mut self.written_at);
         bounded(&mut self.rewritten);
         if self.live.len() > MANY {

@@ -31,11 +31,16 @@ pub(crate) fn is_plane(manager: &str) -> bool {
     PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
 }
 
-/// True if a finalizer is a program's, not Kubernetes' own.
+/// Finalizers without a domain that Kubernetes itself answers.
+const OF_KUBERNETES: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes"];
+
+/// True if a finalizer is a program's, not Kubernetes' own. Many programs name theirs without a slash, and
+/// domains under `x-k8s.io` belong to projects.
 pub(crate) fn is_programs(finalizer: &str) -> bool {
-    finalizer
-        .split_once('/')
-        .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") && !domain.ends_with("k8s.io"))
+    let domain = finalizer.split_once('/').map_or(finalizer, |(domain, _)| domain);
+    let of =
+        |root: &str| domain.strip_suffix(root).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    !(finalizer.is_empty() || OF_KUBERNETES.contains(&finalizer) || of("kubernetes.io") || of("k8s.io"))
 }
 
 /// A call with its field, as what it is told apart by. The path of a create does not name the object.
@@ -64,4 +69,39 @@ pub(crate) fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
     let missing = refusal.verb == "create" && !expected && refusal.object.as_ref().is_some_and(made);
     let of_cache = refusal.status != 404 && error.ends_with("\" not found") && !missing;
     !(expected || of_cache || evidence.refusals.iter().any(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_programs;
+
+    #[test]
+    fn a_finalizer_is_the_programs_whether_or_not_it_has_a_slash() {
+        for finalizer in [
+            "lib.example.com/cleanup",
+            "finalizer.keda.sh",
+            "delete-pxc-pods-in-order",
+            "tektonconfigs.operator.tekton.dev",
+            "cluster.cluster.x-k8s.io",
+            "machine.cluster.x-k8s.io/drain",
+            "myk8s.io/cleanup",
+            "notkubernetes.io/cleanup",
+        ] {
+            assert!(is_programs(finalizer), "{finalizer}");
+        }
+        for finalizer in [
+            "foregroundDeletion",
+            "orphan",
+            "kubernetes",
+            "kubernetes.io/pvc-protection",
+            "batch.kubernetes.io/job-tracking",
+            "service.kubernetes.io/load-balancer-cleanup",
+            "customresourcecleanup.apiextensions.k8s.io",
+            "networking.k8s.io/cleanup",
+            "k8s.io/cleanup",
+            "",
+        ] {
+            assert!(!is_programs(finalizer), "{finalizer}");
+        }
+    }
 }

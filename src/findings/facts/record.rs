@@ -250,6 +250,8 @@ pub struct End {
     pub requeue_after: i64,
     /// True if it wants to run again, with the delay of the queue.
     pub requeue: bool,
+    /// After how many nanoseconds it wanted to run again beside an error that is tried again: that wish is ignored.
+    pub ignored_after: i64,
     /// Goroutines of the process at its end; 0 where that is not known.
     pub goroutines: u32,
     /// The increase of that number since its beginning.

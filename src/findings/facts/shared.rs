@@ -1,8 +1,9 @@
 //! Children that several custom resources share: each of their reconciles reads or writes the one object.
 
 use super::{Maker, Table, is_never};
-use opdev_event::evidence::Evidence;
-use opdev_object::meta::ObjectRef;
+use jiff::Timestamp;
+use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// Custom resources of one child that are kept.
 const SHARERS: usize = 8;
@@ -23,6 +24,45 @@ impl Table {
                 maker.sharers.insert(primary.clone());
             }
         }
+    }
+
+    /// How often a child was made again after the program itself had deleted it, since the last event from
+    /// outside, and when it was made first since.
+    pub(super) fn again(
+        &self,
+        before: Option<&Maker>,
+        at: Timestamp,
+        evidence: &Evidence,
+    ) -> (u32, Timestamp) {
+        let track = self.tracks.get(&(evidence.controller.clone(), evidence.object.key()));
+        let outside = track.map(|track| track.outside_at).unwrap_or_default();
+        match before {
+            Some(before) if before.deleted.is_some() && before.again.1 > outside => {
+                (before.again.0 + 1, before.again.1)
+            }
+            _ => (0, at),
+        }
+    }
+
+    /// True if a list had lacked an object of the same content for the same custom resource before this one was
+    /// made.
+    pub(super) fn is_double(&self, write: &WriteFact, evidence: &Evidence) -> bool {
+        let same = |key: &ObjectKey| {
+            let maker = self.makers.get(key);
+            let made = maker.is_some_and(|maker| {
+                maker.primary.key() == evidence.object.key() && maker.content == write.content && !maker.gone
+            });
+            // It may have been made by this very reconcile.
+            made || evidence.writes.iter().any(|other| {
+                other.created
+                    && other.at < write.at
+                    && other.object.key() == *key
+                    && other.content == write.content
+            })
+        };
+        let lacked =
+            evidence.stale.iter().filter(|stale| stale.missing && stale.object != write.object.key());
+        write.generated && write.content != 0 && lacked.map(|stale| &stale.object).any(same)
     }
 
     /// True if a custom resource that shares the child is still there.

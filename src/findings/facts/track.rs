@@ -2,17 +2,21 @@
 //! again that lead to nothing, children that are looked after. Counts begin anew with each event from
 //! outside.
 
+use super::failures::Failures;
 use super::names::is_never;
+use super::unheard::Unheard;
 use super::wakes::Wakes;
 use jiff::Timestamp;
 use opdev_event::CauseKind;
-use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
+use opdev_event::evidence::{Evidence, FieldFact, ReadFact, WriteFact, WriteVerb};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// Writes of one path whose times are kept.
 pub(crate) const KEPT: usize = 12;
+/// The version of an object that is not there.
+pub(crate) const ABSENT: &str = "-";
 /// Fields of objects that a reconcile has written.
 type WrittenFields = HashSet<(ObjectKey, String)>;
 
@@ -25,11 +29,23 @@ pub(crate) struct Track {
     pub(crate) began: Timestamp,
     pub(crate) ended: Timestamp,
     pub(crate) requeue: Option<Duration>,
+    /// The period that its good reconciles ask for.
+    pub(crate) period: Option<Duration>,
     pub(crate) error: String,
     pub(crate) errors: u32,
     /// True if a simulated pod may be why the newest reconcile failed.
     pub(crate) by_pods: bool,
     pub(crate) errors_since: Timestamp,
+    /// Failures in a row, whatever their errors.
+    pub(crate) failures: Failures,
+    /// When something from outside led to a reconcile last.
+    pub(super) outside_at: Timestamp,
+    /// When it has written the status of its object last.
+    pub(crate) status_at: Option<Timestamp>,
+    /// When the reconcile before the newest one ended.
+    pub(crate) ended_before: Timestamp,
+    /// A change from outside of an object that it has read.
+    pub(crate) unheard: Option<Unheard>,
     /// Paths that were written since the last event from outside.
     pub(crate) fields: HashMap<(ObjectKey, String), Field>,
     /// Status writes in a row that changed nothing but times.
@@ -153,21 +169,26 @@ impl Track {
 
     /// Takes in the versions of objects that were read by name.
     pub(super) fn take_versions(&mut self, evidence: &Evidence) {
-        let single = evidence.reads.iter().filter(|read| read.objects.len() == 1 && !read.missing);
-        let others =
-            single.filter(|read| read.objects[0] != evidence.object.key() && !read.version.is_empty());
-        let read = others.map(|read| (read.objects[0].clone(), read.version.clone())).take(64).collect();
+        let single = evidence.reads.iter().chain(&evidence.live_reads).filter(|read| read.objects.len() == 1);
+        let others = single.filter(|read| {
+            read.objects[0] != evidence.object.key() && (read.missing || !read.version.is_empty())
+        });
+        let version = |read: &ReadFact| if read.missing { ABSENT.to_owned() } else { read.version.clone() };
+        let read = others.map(|read| (read.objects[0].clone(), version(read))).take(64).collect();
         self.versions.1 = std::mem::replace(&mut self.versions.0, read);
         let primary = evidence.object.key();
         let status = |write: &opdev_event::evidence::WriteFact| {
             write.object.key() == primary && write.subresource == "status"
         };
-        self.writes_status |= evidence.writes.iter().any(status);
+        if let Some(write) = evidence.writes.iter().rev().find(|write| status(write)) {
+            (self.writes_status, self.status_at) = (true, Some(write.at));
+        }
     }
 
     pub(super) fn take_touched(&mut self, evidence: &Evidence, generation: Option<i64>) {
         let count = self.count;
-        let read = evidence.reads.iter().flat_map(|read| read.objects.iter());
+        let read = evidence.reads.iter().chain(&evidence.live_reads);
+        let read = read.flat_map(|read| read.objects.iter());
         for key in read.filter(|key| **key != evidence.object.key()) {
             self.touched.insert(key.clone(), count);
         }

@@ -11,6 +11,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 impl Table {
     /// A reconcile has been judged: what had changed before it has its answer.
     pub(crate) fn answered(&mut self, evidence: &Evidence) {
+        self.answered_unheard(evidence);
         let Some(live) = self.live.get_mut(&evidence.object.key()) else { return };
         if live.changed.is_none_or(|(at, _)| evidence.at < at) {
             return;
@@ -48,6 +49,7 @@ impl Table {
         self.disturbed = is_disturbed;
         self.taken.clear();
         self.live.values_mut().for_each(|live| live.changed = None);
+        self.tracks.values_mut().for_each(|track| track.unheard = None);
     }
 
     /// True if a change is still asked about.
@@ -87,6 +89,7 @@ impl Table {
                 asks.push((maker.controller.clone(), maker.primary.clone()));
             }
         }
+        self.unheard(&mut asks);
         asks
     }
 }

@@ -1,9 +1,10 @@
 //! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
 
+use super::templates::Takes;
 use super::{Table, Track, is_never};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// A judgement of a rule of absence that has to wait.
 #[derive(Clone, Debug)]
@@ -29,8 +30,22 @@ pub(crate) enum Wait {
     Status { path: String },
     /// observedGeneration
     Generation,
+    /// A workload whose pods have taken a configuration that has changed since; how they take it, and whether
+    /// the program itself has changed it, in a reconcile with this number.
+    Rolled { workload: ObjectKey, generation: i64, takes: Takes, own: bool, since: u64 },
     /// A child that is not touched any more since a reconcile with this number.
     Untouched { since: u64 },
+}
+
+impl Wait {
+    /// The time after which it was told, or never will be.
+    pub(super) fn lasts(&self) -> SignedDuration {
+        match self {
+            // A controller that comes again has to come three times.
+            Wait::Rolled { .. } => SignedDuration::from_secs(90),
+            _ => SignedDuration::from_secs(15),
+        }
+    }
 }
 
 impl Pending {
@@ -40,6 +55,36 @@ impl Pending {
 }
 
 impl Table {
+    /// True while a rule of absence has something to judge: an event that has to come, a question that opdev
+    /// still asks (`asks`) or that is not answered yet, a child that may stay.
+    pub(crate) fn is_undecided(&self, asks: bool) -> bool {
+        let clear = |one: &Pending| match &one.what {
+            Wait::Echo { .. } => {
+                let controller = self.controllers.get(&one.controller);
+                let heard = |known: &super::Controller| {
+                    known.unclear
+                        || known.echoed.contains(&(one.about.gvk.group.clone(), one.about.gvk.kind.clone()))
+                };
+                controller.is_some_and(|known| !heard(known))
+            }
+            Wait::Generation => {
+                let live = self.live.get(&one.primary.key());
+                live.is_some_and(|live| live.observed.is_some_and(|seen| seen != live.generation))
+            }
+            _ => true,
+        };
+        // Rules look at it no longer than that, but where a controller comes again.
+        let young = |one: &&Pending| one.age(self) < SignedDuration::from_secs(12);
+        let asked = |at: Option<Timestamp>| {
+            asks && at.is_some_and(|at| self.now.duration_since(at) < SignedDuration::from_secs(10))
+        };
+        self.pending.iter().filter(young).any(clear)
+            || self.live.values().any(|live| live.gone.is_none() && asked(live.changed.map(|(at, _)| at)))
+            || self.tracks.values().any(|track| asked(track.unheard.as_ref().map(|one| one.at)))
+            || self.taken.iter().any(|(at, _)| asked(Some(*at)))
+            || self.left().any(|(_, gone)| self.now.duration_since(gone) < SignedDuration::from_secs(12))
+    }
+
     /// Notes what has to come later because of a reconcile.
     pub(super) fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
         let primary = evidence.object.key();

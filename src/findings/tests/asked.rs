@@ -62,3 +62,28 @@ fn on_a_cluster_a_change_that_nobody_asks_about_keeps_nothing_awake() {
     world.wait(62);
     assert_eq!(world.findings.due(), None);
 }
+
+#[test]
+fn a_verdict_waits_for_what_only_the_time_decides() {
+    let undecided = |world: &World| world.findings.is_undecided();
+    let mut world = embedded();
+    assert!(!undecided(&world));
+    let service = child("Service", "web");
+    world.reconcile(|one| {
+        one.causes = by_user();
+        one.reads.push(ReadFact { objects: vec![service.key()], ..ReadFact::default() });
+        one.writes = vec![WriteFact { owners: owned(true), ..create(&service, 0) }];
+    });
+    assert!(undecided(&world), "no event of the child has come yet");
+    world.reconcile(|one| one.causes = vec![woken(service.clone(), WatchEvent::Added, None, true)]);
+    assert!(!undecided(&world), "it has come");
+    world.seen(&cr("a"), shelf(1, json!({})));
+    world.now += 10_000;
+    world.seen(&cr("a"), shelf(2, json!({})));
+    assert!(undecided(&world), "no reconcile has answered the change yet");
+    world.reconcile(|one| one.causes = by_user());
+    assert!(!undecided(&world));
+    world.seen(&cr("a"), shelf(3, json!({})));
+    world.wait(12);
+    assert!(!undecided(&world), "it does not wait for ever");
+}

@@ -11,8 +11,8 @@ mod words;
 pub(crate) use super::Findings;
 pub(crate) use jiff::Timestamp;
 pub(crate) use opdev_event::evidence::{
-    Evidence, FieldFact, Handover, OwnerFact, ReadFact, RefusalFact, StaleFact, WarningFact, WriteFact,
-    WriteVerb,
+    Evidence, FieldFact, Handover, OwnerFact, ReadFact, ReadySign, RefusalFact, StaleFact, WarningFact,
+    WorkloadFact, WriteFact, WriteVerb,
 };
 pub(crate) use opdev_event::{
     Body, Cause, CauseKind, Event, FindingSeverity, ObjectGone, ObjectSeen, Outcome, ProcessChanged,
@@ -127,7 +127,7 @@ impl World {
 
     pub(crate) fn unrelated(&mut self, object: &ObjectRef) {
         let (namespace, name, uid) = (object.namespace.clone(), object.name.clone(), object.uid.clone());
-        let objects = vec![UnrelatedObject { namespace, name, uid }];
+        let objects = vec![UnrelatedObject { namespace, name, uid, changed_by: None }];
         self.event(&Event::UnrelatedSeen(UnrelatedSeen {
             at: at(self.now),
             gvk: object.gvk.clone(),

@@ -3,6 +3,7 @@
 
 use super::reconcile::{Open, Write};
 use super::spelling::means_same;
+use super::{signs, workloads};
 use jiff::Timestamp;
 use opdev_event::evidence::{
     EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WarningFact, WriteFact,
@@ -59,6 +60,8 @@ pub(super) fn write_fact(call: &ObservedCall, write: &Write, beside: &Beside<'_>
         object: write.object.clone(),
         verb: verb(call),
         created: write.created,
+        content: if write.created { signs::content(sent) } else { 0 },
+        generated: write.created && signs::is_generated(sent, &write.object.name),
         unchanged: write.unchanged,
         empty: call.method == "PATCH" && sent.as_object().is_some_and(serde_json::Map::is_empty),
         fields,
@@ -69,6 +72,7 @@ pub(super) fn write_fact(call: &ObservedCall, write: &Write, beside: &Beside<'_>
         tied: beside.primary.is_some_and(|primary| tied(newest, primary)),
         generation: meta::generation(newest),
         became_ready: is_ready(newest) && !write.old.as_deref().is_some_and(is_ready),
+        signs: signs::brought(write.old.as_deref(), newest),
         before: write.old.as_deref().map(managers).unwrap_or_default(),
         lost: lost(call, write, sent, &subresource),
         pruned: pruned(call, write, sent, &subresource),
@@ -166,17 +170,21 @@ pub(super) fn evidence(
         panic: if end.panic.is_empty() { String::new() } else { mask::text(&panic, secrets) },
         place: super::reconcile::panic_place(end).map(|(place, _)| place),
         requeue: requeue(end).filter(|_| open.level == TraceLevel::Full),
+        ignored: (end.ignored_after > 0).then(|| Duration::from_nanos(end.ignored_after.unsigned_abs())),
         calls: calls.finish(),
         live: u32::try_from(open.calls.len()).unwrap_or(u32::MAX),
         pods: looks_at_pods(open),
         goroutines: end.goroutines,
         more_goroutines: end.more,
         read_live: read_live(&open.calls),
+        live_reads: workloads::live_reads(open),
+        workloads: Vec::new(),
+        tolerates: primary.is_some_and(|primary| workloads::tolerates(&primary["spec"])),
         finalizers: primary.map(finalizers).unwrap_or_default().into_iter().map(str::to_owned).collect(),
         generation: primary.map(meta::generation),
         deleting: primary.is_some_and(|primary| meta::deletion_timestamp(primary).is_some()),
         keeps: primary.is_some_and(|primary| keeps(&primary["spec"])),
-        wanted: primary.map(|primary| largest(&primary["spec"])).unwrap_or_default(),
+        wanted: primary.map(|primary| workloads::wanted(&primary["spec"])).unwrap_or_default(),
     }
 }
 
@@ -448,15 +456,6 @@ fn keeps(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(keeps),
         Value::Object(fields) => fields.values().any(keeps),
         _ => false,
-    }
-}
-
-fn largest(value: &Value) -> u64 {
-    match value {
-        Value::Number(number) => number.as_u64().unwrap_or_default(),
-        Value::Array(items) => items.iter().map(largest).max().unwrap_or_default(),
-        Value::Object(fields) => fields.values().map(largest).max().unwrap_or_default(),
-        _ => 0,
     }
 }
 

@@ -17,10 +17,12 @@ mod printed;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
 mod recorded;
+mod signs;
 mod spelling;
 pub(crate) mod surplus_left;
 mod waiting;
 mod wire;
+mod workloads;
 
 #[cfg(test)]
 mod tests;
@@ -293,6 +295,7 @@ impl Attribution {
             evidence::evidence(&open, (open.more_causes, end), stale, primary.as_deref(), &self.secrets);
         evidence.object.clone_from(&reconcile.object);
         evidence.cached = self.cached.many();
+        evidence.workloads = workloads::workloads(&open, &self.versions);
         evidence.beside = evidence::masked(std::mem::take(&mut self.beside), &self.secrets);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;

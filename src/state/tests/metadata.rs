@@ -114,6 +114,7 @@ fn an_unrelated_object_is_a_key_until_it_belongs_to_the_project() {
                 namespace: reference.namespace.clone(),
                 name: reference.name.clone(),
                 uid,
+                changed_by: None,
             }],
         })
     };

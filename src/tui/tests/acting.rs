@@ -301,7 +301,12 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
 #[test]
 fn memory_shows_who_holds_how_much_and_what_was_forgotten() {
     let mut all = events();
-    let unrelated = opdev_event::UnrelatedObject { namespace: None, name: "other".to_owned(), uid: None };
+    let unrelated = opdev_event::UnrelatedObject {
+        namespace: None,
+        name: "other".to_owned(),
+        uid: None,
+        changed_by: None,
+    };
     all.push(Event::UnrelatedSeen(opdev_event::UnrelatedSeen {
         at: now(),
         gvk: reference("Pod", "x").gvk,

@@ -152,6 +152,7 @@ fn what_belongs_to_no_custom_resource_is_found_by_name() {
         namespace: Some("elsewhere".to_owned()),
         name: name.to_owned(),
         uid: None,
+        changed_by: None,
     });
     state.reduce(Event::UnrelatedSeen(opdev_event::UnrelatedSeen {
         at: now(),

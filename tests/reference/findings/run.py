@@ -93,8 +93,42 @@ CASES |= {
     "foreign-metadata": ("foreign-metadata", [(8, ["annotate", "configmap", "a", "team=a"])]),
     "healthy-metadata": (None, [(8, ["annotate", "configmap", "a", "team=a"])]),
 }
-PAIRS = {"name-collision", "slow", "healthy-shared", "overlapping-selector", "healthy-selector"}
-CHILD = {"healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x"}
+MODE = ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"env":{"MODE":"new"}}}']
+MINE = ["create", "configmap", "mine", "--from-literal=mode=old"]
+CHANGED = ["patch", "configmap", "mine", "--type=merge", "-p", '{"data":{"mode":"new"}}']
+CASES |= {
+    "result-ignored": ("result-ignored", []),
+    "healthy-result": (None, []),
+    "own-object-gone": ("own-object-gone", [(8, DELETE)]),
+    "healthy-gone": (None, [(8, DELETE)]),
+    "failure-not-told": ("failure-not-told", []),
+    "healthy-failure": (None, []),
+    "config-not-rolled": ("config-not-rolled", [(25, MODE)]),
+    "healthy-rolled": (None, [(25, MODE)]),
+    "healthy-reloader": (None, [(25, MODE)]),
+    "healthy-restart": (None, [(25, MODE)]),
+    "referenced-unwatched": ("referenced-unwatched", [(-1, MINE), (15, CHANGED)]),
+    "referenced-live": ("referenced-unwatched", [
+        (-1, ["create", "secret", "generic", "mine", "--from-literal=mode=old"]),
+        (15, ["patch", "secret", "mine", "--type=merge", "-p", '{"stringData":{"mode":"new"}}'])]),
+    "referenced-listed": ("referenced-unwatched", [
+        (-1, ["create", "secret", "generic", "mine", "--from-literal=mode=old"]), (15, ["delete", "secret", "mine"])]),
+    "referenced-status": ("referenced-unwatched", [(-1, MINE), (15, CHANGED)]),
+    "healthy-referenced": (None, [(-1, MINE), (15, CHANGED)]),
+    "healthy-referenced-poll": (None, [(-1, MINE), (15, CHANGED)]),
+    "ready-phase": ("ready-too-early", []),
+    "healthy-phase": (None, []),
+    "name-collision-once": ("name-collision", []),
+    "healthy-sum": (None, []),
+    "duplicate": ("duplicate", []),
+    "healthy-twice": (None, []),
+    "stuck-deletion-plain": ("stuck-deletion", [(8, DELETE)]),
+}
+PAIRS = {"name-collision", "name-collision-once", "healthy-sum", "slow", "healthy-shared", "overlapping-selector", "healthy-selector"}
+CHILD = {
+    "referenced-live": "mine", "referenced-status": "mine", "healthy-referenced": "mine", "healthy-referenced-poll": "mine",
+    "healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x",
+}
 ENV = {"unstable-output", "healthy-order"}
 # Seconds that the slowest rule takes, on a busy machine as well.
 LAST = 90

@@ -4,7 +4,7 @@ use crate::facts::Table;
 use crate::facts::{call_of, failed_by};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, RefusalFact};
 
 pub(crate) static RULE: Rule = Rule {
     id: "refused-write",
@@ -33,7 +33,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let conflict = refusal.status == 409 && refusal.reason == "Conflict";
         let right = refusal.status == 403 && refusal.message.contains("cannot ");
         let judged = matches!(refusal.verb.as_str(), "create" | "update" | "patch" | "delete")
-            && matches!(refusal.status, 400 | 403 | 409 | 413 | 422)
+            && (matches!(refusal.status, 400 | 403 | 409 | 413 | 422) || lacks_namespace(refusal))
             && refusal.reason != "NamespaceTerminating";
         if !judged || conflict || right || refusal.repeated || refusal.dry_run || refusal.disturbed {
             continue;
@@ -56,6 +56,11 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let place = refusal.place.clone();
         out.push(Told { field: format!("{} {}", refusal.target, refusal.field), place, ..told });
     }
+}
+
+/// True if the namespace of a create is not there: it is answered as an object that is not found.
+fn lacks_namespace(refusal: &RefusalFact) -> bool {
+    refusal.verb == "create" && refusal.status == 404 && refusal.message.starts_with("namespaces \"")
 }
 
 #[cfg(test)]

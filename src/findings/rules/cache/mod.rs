@@ -2,5 +2,6 @@
 
 pub(crate) mod cache_too_wide;
 pub(crate) mod conflict;
+pub(crate) mod duplicate;
 pub(crate) mod lost_update;
 pub(crate) mod stale_read;

@@ -1,18 +1,19 @@
 //! Writes into a namespace that is being deleted.
 
 use crate::facts::Table;
-use crate::facts::call_of;
+use crate::facts::{call_of, is_programs};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
-use opdev_event::FindingSeverity::Warning;
+use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 
 pub(crate) static RULE: Rule = Rule {
     id: "namespace-terminating",
-    severity: Warning,
+    severity: Error,
     name: "namespace is going",
     what: "The operator goes on making objects in a namespace that is being deleted. Each try is \
            refused.",
-    when: "two writes were refused because the namespace is being terminated.",
+    when: "two writes were refused because the namespace is being terminated. An error where the custom resource is \
+           being deleted, too, and has a finalizer of the operator, which stays by it.",
     never: "the first one.",
     fix: "Stop where the namespace has a deletionTimestamp, and end what the finalizer waits for.",
     ends: Ends::Calm,
@@ -32,7 +33,12 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "{} {} was refused {times} times: the namespace is being deleted",
                 refusal.verb, refusal.target
             );
-            out.push(Told::of(&RULE, evidence).say("", why));
+            let held = evidence.finalizers.iter().find(|one| evidence.deleting && is_programs(one));
+            let (severity, why) = match held {
+                Some(finalizer) => (Error, format!("{why}, so {finalizer} stays, and the namespace with it")),
+                None => (Warning, why),
+            };
+            out.push(Told { severity, ..Told::of(&RULE, evidence).say("", why) });
             return;
         }
     }
@@ -44,9 +50,17 @@ mod tests {
 
     #[test]
     fn a_write_into_a_namespace_that_ends_is_told() {
+        assert_eq!(run(false), [("namespace-terminating".to_owned(), FindingSeverity::Warning)]);
+        assert_eq!(run(true), [("namespace-terminating".to_owned(), FindingSeverity::Error)]);
+    }
+
+    fn run(held: bool) -> Vec<(String, FindingSeverity)> {
         let mut world = World::new();
         for _ in 0..3 {
             world.reconcile(|one| {
+                if held {
+                    (one.deleting, one.finalizers) = (true, vec!["delete-pods".to_owned()]);
+                }
                 one.refusals = vec![RefusalFact {
                     at: at(1),
                     verb: "update".to_owned(),
@@ -59,6 +73,6 @@ mod tests {
                 one.error = "terminating".to_owned();
             });
         }
-        assert_eq!(world.loud(), ["namespace-terminating"]);
+        world.rules()
     }
 }

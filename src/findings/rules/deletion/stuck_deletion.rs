@@ -63,12 +63,11 @@ mod tests {
 
     #[test]
     fn a_deletion_that_does_not_end_is_told_and_one_that_waits_is_not() {
-        let deleted =
-            json!({"finalizers": ["lib.example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
-        let run = |seen: bool, requeue: Option<Duration>, error: &str| {
+        let of = |finalizer: &str, seen: bool, requeue: Option<Duration>, error: &str| {
             let mut world = World::new();
             world.reconcile(|_| {});
-            world.seen(&cr("a"), shelf(2, deleted.clone()));
+            let deleted = json!({"finalizers": [finalizer], "deletionTimestamp": "2026-01-01T00:00:00Z"});
+            world.seen(&cr("a"), shelf(2, deleted));
             world.now += 50;
             for _ in 0..if error.is_empty() { usize::from(seen) } else { 4 } {
                 world.reconcile(|one| {
@@ -78,6 +77,10 @@ mod tests {
             world.wait(36);
             world.loud()
         };
+        let run = |seen, requeue, error: &str| of("lib.example.com/cleanup", seen, requeue, error);
+        assert_eq!(of("delete-pods-in-order", false, None, ""), ["stuck-deletion"], "no slash in its name");
+        assert_eq!(of("shelf.cluster.x-k8s.io", false, None, ""), ["stuck-deletion"], "of a project");
+        assert!(of("foregroundDeletion", false, None, "").is_empty(), "the garbage collector's");
         assert_eq!(run(false, None, ""), ["stuck-deletion"]);
         assert_eq!(run(true, None, ""), ["stuck-deletion"]);
         assert_eq!(run(true, None, "the parent is not there"), ["stuck-deletion"]);

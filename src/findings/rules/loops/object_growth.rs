@@ -1,10 +1,10 @@
 //! Children that are made again and again.
 
-use crate::facts::Table;
-use crate::facts::is_never;
+use crate::facts::{Table, Track, is_never};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
-use opdev_event::FindingSeverity::Error;
-use opdev_event::evidence::Evidence;
+use jiff::Timestamp;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::{Evidence, WriteFact};
 
 pub(crate) static RULE: Rule = Rule {
     id: "object-growth",
@@ -13,8 +13,11 @@ pub(crate) static RULE: Rule = Rule {
     what: "The operator makes new objects again and again for one custom resource that nobody has \
            changed. They fill the cluster.",
     when: "10 objects of a kind were made in 60 s for one unchanged custom resource, more than any \
-           number in its spec; or one name was made and deleted three times.",
-    never: "as many as the spec asks for; Events.",
+           number in its spec, or than the items of its lists; or one name was made four times, three of them in 60 s. \
+           A warning where it is slower: one name that the program has deleted and made again three times within half an \
+           hour, or 10 objects with no end, of which it has deleted none.",
+    never: "as many as the spec asks for; Events; slow Jobs, pods and Secrets, which are made by schedule, or anew when \
+            they expire; objects of other projects.",
     fix: "Give children fixed names, and look before you create.",
     ends: Ends::Calm,
     explains: &[],
@@ -24,6 +27,21 @@ pub(crate) static RULE: Rule = Rule {
     absent: None,
 };
 
+/// Kinds of which no operator makes another one from time to time.
+const STEADY: [&str; 9] = [
+    "ConfigMap",
+    "CronJob",
+    "Deployment",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "ServiceAccount",
+    "StatefulSet",
+    "DaemonSet",
+];
+/// The time in which slow growth is looked for.
+const SLOW: i64 = 30 * 60;
+
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
     for write in evidence.writes.iter().filter(|write| write.created && !is_never(&write.object)) {
@@ -31,25 +49,64 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let made = track.made.get(&object.gvk.kind);
         let lately =
             made.into_iter().flatten().filter(|at| write.at.duration_since(**at).as_secs() < 60).count();
-        let again = table.makers.get(&object.key()).map_or(0, |maker| maker.times);
-        let why = if lately >= 10 && lately as u64 > evidence.wanted {
-            format!(
+        let maker = table.makers.get(&object.key());
+        let again = maker.map_or(0, |maker| maker.times);
+        let (severity, why) = if lately >= 10 && lately as u64 > evidence.wanted {
+            let why = format!(
                 "{lately} {}s were made in a minute for {}, which nobody has changed",
                 object.gvk.kind, evidence.object
-            )
+            );
+            (Error, why)
         } else if again >= 4 && lately >= 3 {
-            format!(
+            let why = format!(
                 "{object} was made {again} times and deleted in between, for {}, which nobody has changed",
                 evidence.object
-            )
+            );
+            (Error, why)
+        } else if let Some(why) = slow(table, track, evidence, write) {
+            (Warning, why)
         } else {
             continue;
         };
         let kind = &object.gvk.kind;
         let told = Told::of(&RULE, evidence).say(kind, why);
-        out.push(Told { field: kind.clone(), ..told });
+        out.push(Told { severity, field: kind.clone(), ..told });
         return;
     }
+}
+
+/// Growth that is seen only over many minutes.
+fn slow(table: &Table, track: &Track, evidence: &Evidence, write: &WriteFact) -> Option<String> {
+    let (object, primary) = (&write.object, evidence.object.key());
+    if !STEADY.contains(&object.gvk.kind.as_str()) {
+        return None;
+    }
+    let is_lately = |at: &Timestamp| write.at.duration_since(*at).as_secs() < SLOW;
+    let again = table.makers.get(&object.key()).map(|maker| maker.again);
+    if let Some((times, _)) = again.filter(|(times, since)| *times >= 3 && is_lately(since)) {
+        return Some(format!(
+            "{object} was deleted by the program itself and made again {times} times, for {}, which nobody has changed",
+            evidence.object
+        ));
+    }
+    let times: Vec<&Timestamp> =
+        track.made.get(&object.gvk.kind)?.iter().filter(|at| is_lately(at)).collect();
+    // A custom resource that asks for many gets them at once, or in a few steps.
+    let steps = times.windows(2).filter(|two| two[1].duration_since(*two[0]).as_secs() >= 5).count();
+    let of_it = table
+        .makers
+        .values()
+        .filter(|maker| maker.object.gvk.kind == object.gvk.kind && maker.primary.key() == primary);
+    let (there, gone): (Vec<_>, Vec<_>) = of_it.partition(|maker| !maker.gone && maker.deleted.is_none());
+    let many = there.len() >= 10 && there.len() as u64 > evidence.wanted;
+    (steps >= 9 && many && gone.is_empty()).then(|| {
+        format!(
+            "{} {}s were made one after the other for {}, which nobody has changed, and none of them is gone",
+            there.len(),
+            object.gvk.kind,
+            evidence.object
+        )
+    })
 }
 
 #[cfg(test)]
@@ -72,5 +129,36 @@ mod tests {
         };
         assert_eq!(grow(3), ["object-growth"]);
         assert!(grow(20).is_empty());
+    }
+
+    /// What is told of objects that come one a minute; `deletes` says whether the one before is deleted.
+    fn slowly(kind: &str, name: fn(i64) -> String, deletes: bool, causes: fn() -> Vec<Cause>) -> Vec<String> {
+        let mut world = World::new();
+        for round in 0..12 {
+            world.reconcile(|one| {
+                one.causes = causes();
+                let now = round * 60_000;
+                let made = |name: String, now| WriteFact { tied: true, ..create(&child(kind, &name), now) };
+                if deletes && round > 0 {
+                    let before = made(name(round - 1), now);
+                    one.writes.push(WriteFact { verb: WriteVerb::Delete, created: false, ..before });
+                }
+                one.writes.push(made(name(round), now + 1));
+            });
+            world.now += 60_000;
+        }
+        let told = world.rules().into_iter().filter(|(rule, _)| rule == "object-growth");
+        told.map(|(_, severity)| severity.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn slow_growth_is_a_warning() {
+        let (fixed, fresh): (fn(i64) -> String, fn(i64) -> String) =
+            (|_| "web".to_owned(), |round| format!("web-{round}"));
+        assert_eq!(slowly("ServiceAccount", fixed, true, timer), ["warning"]);
+        assert_eq!(slowly("CronJob", fresh, false, timer), ["warning"]);
+        assert!(slowly("ConfigMap", fresh, true, timer).is_empty(), "the one before goes");
+        assert!(slowly("Job", fresh, false, timer).is_empty(), "by schedule");
+        assert!(slowly("ServiceAccount", fixed, true, by_user).is_empty(), "somebody wants it each time");
     }
 }

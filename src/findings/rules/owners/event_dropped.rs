@@ -3,7 +3,7 @@
 use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{Cause, CauseKind};
 
 pub(crate) static RULE: Rule = Rule {
@@ -13,7 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     what: "Somebody changed the custom resource, and no reconcile came. A later one, for another \
            reason, wrote something because of it. Mostly a predicate drops the event.",
     when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, \
-           and the next reconcile wrote. On the embedded control plane opdev asks for that reconcile itself, once a \
+           and the next reconcile wrote. A write of its own status counts where opdev asked for it and no child has \
+           changed meanwhile. On the embedded control plane opdev asks for that reconcile itself, once a \
            change.",
     never: "changes of the status; reconciles that write nothing, or what the one before wrote, too; a restart because of a save; changes \
            while faults are injected.",
@@ -38,10 +39,11 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         CauseKind::Start | CauseKind::Reload { .. } => true,
         _ => false,
     };
-    let wrote = evidence
-        .writes
-        .iter()
-        .any(|write| write.object.key() != evidence.object.key() && table.is_news(evidence, write));
+    let other =
+        |write: &WriteFact| write.object.key() != evidence.object.key() && table.is_news(evidence, write);
+    // An operator whose work is outside of the cluster writes nothing but its status.
+    let asked = evidence.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Check));
+    let wrote = evidence.writes.iter().any(other) || asked && table.news_of_status(evidence).is_some();
     if !(5.0..=600.0).contains(&waited)
         || evidence.causes.iter().any(own)
         || !wrote
@@ -183,5 +185,35 @@ mod tests {
             one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.n", 1, 2)]) }];
         });
         assert!(world.loud().is_empty(), "{:?}", world.loud());
+    }
+
+    #[test]
+    fn a_status_that_only_the_reconcile_that_opdev_asked_for_writes_proves_it_too() {
+        let run = |fact: FieldFact, shown: bool| {
+            let mut world = embedded();
+            let map = child("ConfigMap", "a-data");
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&map, 1) }];
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            world.reconcile(|one| one.causes = by_user());
+            world.seen(&cr("a"), shelf(1, json!({"annotations": {"tier": "gold"}})));
+            world.wait(6);
+            if shown {
+                world.seen(&map, json!({}));
+            }
+            assert_eq!(asks(&mut world).len(), 1);
+            world.reconcile(|one| {
+                one.causes = check();
+                one.writes = vec![WriteFact { at: one.at, ..update(&cr("a"), "status", vec![fact]) }];
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "event-dropped").count()
+        };
+        let tier = || field(".status.tier", 1, 2);
+        assert_eq!(run(tier(), false), 1);
+        assert_eq!(run(FieldFact { time: true, ..tier() }, false), 0, "only a time");
+        assert_eq!(run(tier(), true), 0, "a child has changed meanwhile");
     }
 }

@@ -108,7 +108,7 @@ mod tests {
         world.reconcile(|one| one.writes = vec![create(&child("Service", "a-web"), 1)]);
         assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
         // Nothing here is a fault.
-        for look_alike in 0..5 {
+        for look_alike in 0..7 {
             let mut world = World::new();
             world.reconcile(|one| {
                 let mut write = create(&child("Service", "a-web"), 1);
@@ -117,6 +117,8 @@ mod tests {
                     1 => write.tied = true,
                     2 => one.finalizers = vec!["lib.example.com/cleanup".to_owned()],
                     3 => write.object.namespace = Some("other".to_owned()),
+                    4 => one.finalizers = vec!["delete-services".to_owned()],
+                    5 => one.finalizers = vec!["shelf.cluster.x-k8s.io".to_owned()],
                     _ => one.keeps = true,
                 }
                 one.writes = vec![write];

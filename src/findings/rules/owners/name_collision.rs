@@ -1,9 +1,9 @@
 //! Two custom resources that write one object.
 
-use crate::facts::Table;
+use crate::facts::{Live, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
-use opdev_event::FindingSeverity::Error;
-use opdev_event::evidence::Evidence;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::{Evidence, FieldFact, WriteFact};
 
 pub(crate) static RULE: Rule = Rule {
     id: "name-collision",
@@ -11,8 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "name collision",
     what: "Reconciles of two custom resources write one field of one object with different values: the \
            name of the object does not tell the two apart.",
-    when: "two custom resources wrote one field in turn, twice each, with different values.",
-    never: "apply of different fields; objects that hold the union of both.",
+    when: "two custom resources wrote one field in turn, twice each, with different values. A warning at the first \
+           overwrite of a value with the name or namespace of another custom resource, which is there and unchanged, \
+           by the same value with the name or namespace of this one.",
+    never: "apply of different fields; objects that hold the union of both; objects that the operator has not made.",
     fix: "Put namespace and name of the custom resource into the name of the child.",
     ends: Ends::Calm,
     explains: &["hot-loop", "object-growth", "conflict", "fight"],
@@ -25,6 +27,10 @@ pub(crate) static RULE: Rule = Rule {
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     for write in evidence.writes.iter().filter(|write| write.object.key() != evidence.object.key()) {
         for field in write.fields.iter().filter(|field| field.sent) {
+            if let Some(told) = overwritten(table, evidence, write, field) {
+                out.push(told);
+                return;
+            }
             let Some(turns) = table.turns.get(&(write.object.key(), field.path.clone())) else { continue };
             let mut newest = turns.iter().rev().take(4);
             let (Some(d), Some(c), Some(b), Some(a)) =
@@ -50,6 +56,61 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     }
 }
 
+/// The value named another custom resource and names this one now: what it named before is lost.
+fn overwritten(table: &Table, evidence: &Evidence, write: &WriteFact, field: &FieldFact) -> Option<Told> {
+    let (mine, key) = (evidence.object.key(), write.object.key());
+    let maker = table.makers.get(&key).filter(|maker| maker.controller == evidence.controller)?;
+    let turns = table.turns.get(&(key, field.path.clone()))?;
+    let other = match turns.iter().rev().nth(1) {
+        Some(turn) if turn.value == field.old => turn.primary.clone()?,
+        Some(_) => return None,
+        None => maker.primary.key(),
+    };
+    let unchanged = |live: &Live| live.gone.is_none() && live.deleting.is_none() && live.changed.is_none();
+    let there = table.live.get(&other).is_some_and(unchanged);
+    if other == mine
+        || other.kind != mine.kind
+        || !there
+        || field.path.starts_with(".metadata.ownerReferences")
+    {
+        return None;
+    }
+    let (old, new) = (&field.shown.0, &field.shown.1);
+    let names = [
+        (Some(other.name.as_str()), Some(mine.name.as_str())),
+        (other.namespace.as_deref(), mine.namespace.as_deref()),
+    ];
+    let takes_place = |(theirs, ours): (Option<&str>, Option<&str>)| {
+        let (Some(theirs), Some(ours)) = (theirs, ours) else { return false };
+        theirs != ours && old != new && renamed(old, theirs, ours) == *new
+    };
+    if !names.into_iter().any(takes_place) {
+        return None;
+    }
+    let why = format!(
+        "{} {} was {old}, as the reconcile of {} wrote it, which is still there; the reconcile of {} made it {new}: \
+         both write the same object",
+        write.object, field.path, other.name, evidence.object.name
+    );
+    let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
+    Some(Told { severity: Warning, field: field.path.clone(), ..told.about(&write.object) })
+}
+
+/// A text with one name in the place of another, where that stands as a word.
+fn renamed(text: &str, from: &str, to: &str) -> String {
+    let is_end = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(from).filter(|_| !from.is_empty()) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let last = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_word = is_end(last) && is_end(after.chars().next());
+        out.push_str(before);
+        out.push_str(if is_word { to } else { from });
+        rest = after;
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
@@ -67,5 +128,35 @@ mod tests {
             });
         }
         assert_eq!(world.loud(), ["name-collision"]);
+    }
+
+    #[test]
+    fn a_value_that_named_another_custom_resource_is_told_at_once() {
+        let run = |shown: (&str, &str), there: bool, made: bool| {
+            let mut world = World::new();
+            let shared = child("ConfigMap", "shared");
+            world.reconcile(|one| {
+                if made {
+                    one.writes = vec![WriteFact { tied: true, ..create(&shared, 1) }];
+                }
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            if !there {
+                world.gone(&cr("a"));
+            }
+            world.reconcile(|one| {
+                one.object = cr("b");
+                let shown = (shown.0.to_owned(), shown.1.to_owned());
+                let of = FieldFact { shown, ..field(".data.of", 1, 2) };
+                one.writes = vec![WriteFact { tied: true, ..update(&shared, "", vec![of]) }];
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "name-collision").collect::<Vec<_>>()
+        };
+        let told = [("name-collision".to_owned(), FindingSeverity::Warning)];
+        assert_eq!(run(("shelf-a.default", "shelf-b.default"), true, true), told);
+        assert!(run(("1", "2"), true, true).is_empty(), "a sum over both");
+        assert!(run(("x", "x,b"), true, true).is_empty(), "the union of both");
+        assert!(run(("a", "b"), false, true).is_empty(), "the other one is gone");
+        assert!(run(("a", "b"), true, false).is_empty(), "a pool that somebody else has made");
     }
 }

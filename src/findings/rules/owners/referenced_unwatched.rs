@@ -1,6 +1,6 @@
 //! An object that is read by name, and whose changes nobody hears of.
 
-use crate::facts::Table;
+use crate::facts::{ABSENT, Table, Track};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Warning;
@@ -12,13 +12,15 @@ pub(crate) static RULE: Rule = Rule {
     id: "referenced-unwatched",
     severity: Warning,
     name: "change of a read object not seen",
-    what: "The reconciler reads an object by its name that it has not made, such as a Secret or a ConfigMap that the \
-           custom resource names. The object changed and no reconcile came; a later one, for another reason, wrote \
-           because of it.",
-    when: "a reconcile that nothing from outside led to read another version of such an object than the one before, \
-           and wrote an object that it had not written then.",
+    what: "The reconciler reads an object that it has not made, such as a Secret or a ConfigMap that the \
+           custom resource names. The object changed and no reconcile came; a later one, for another reason, ended \
+           otherwise because of it.",
+    when: "no reconcile came within 5 s of a change of such an object by another client, and the next one read it \
+           anew and wrote an object or a part of its status that it had not written before, or failed with the \
+           object's name in its error. On the embedded control plane opdev asks for that reconcile itself, once a \
+           change; there an object that was made or deleted counts, and one that was only listed.",
     never: "objects that the operator has made, pods; reconcilers that ask to run again within a minute; reconciles with \
-            an event of the object, or of somebody else, among their causes.",
+            an event of the object, or of somebody else, among their causes; statuses where a child has changed, too.",
     fix: "Watch the kind: Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(…)) with a map function \
           that finds the custom resources by a field index.",
     ends: Ends::Fixed,
@@ -30,39 +32,36 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
-    let controller = table.controllers.get(&evidence.controller);
-    let polls = controller.and_then(|one| one.period).is_some_and(|period| period <= Duration::from_secs(60));
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
-    let wrote = |one: &&WriteFact| one.object.key() != evidence.object.key() && table.is_news(evidence, one);
-    let Some(written) = evidence.writes.iter().find(wrote) else { return };
+    let polls = track.period.is_some_and(|period| period <= Duration::from_secs(60));
     // A reload starts another build, and what another client does at the same moment may be the reason.
     let quiet = |cause: &opdev_event::Cause| match &cause.kind {
         CauseKind::User | CauseKind::Check | CauseKind::Wait { .. } | CauseKind::Period => true,
         CauseKind::Watch { own_write, .. } => *own_write,
         _ => false,
     };
-    if polls || !evidence.causes.iter().all(quiet) || evidence.more_causes {
+    let primary = table.live.get(&evidence.object.key());
+    let other = primary.is_some_and(|live| live.changed.is_some() || live.deleting.is_some());
+    if polls || other || !evidence.causes.iter().all(quiet) || evidence.more_causes {
         return;
     }
-    let caused = |key: &ObjectKey| {
-        evidence
-            .causes
-            .iter()
-            .any(|cause| matches!(&cause.kind, CauseKind::Watch { object, .. } if object.key() == *key))
+    let Some((key, how)) = changed(table, track, evidence) else { return };
+    let wrote = |one: &&WriteFact| {
+        one.object.key() != evidence.object.key() && one.object.key() != key && table.is_news(evidence, one)
     };
-    let (now, before) = &track.versions;
-    let changed = now.iter().find(|(key, version)| {
-        before.get(*key).is_some_and(|old| old != *version)
-            && !table.makers.contains_key(*key)
-            // They belong to workloads, and change with them.
-            && !matches!(key.kind.as_str(), "Pod" | "ReplicaSet" | "Endpoints" | "EndpointSlice")
-            && !caused(key)
-    });
-    let Some((key, _)) = changed.filter(|(key, _)| written.object.key() != **key) else { return };
-    let why = format!(
-        "{} {} had changed, no reconcile came, and the next one, for another reason, wrote {}",
-        key.kind, key.name, written.object
-    );
+    let failed = !evidence.error.is_empty() && track.failures.row == 1 && evidence.error.contains(&key.name);
+    let ended = if let Some(written) = evidence.writes.iter().find(wrote) {
+        format!("wrote {}", written.object)
+    } else if failed {
+        format!("failed by it: {}", evidence.error)
+    } else if let Some(path) = table.news_of_status(evidence) {
+        format!("wrote {path}")
+    } else {
+        return;
+    };
+    let asked = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Check));
+    let next = if asked { "one that opdev asked for" } else { "the next one, for another reason," };
+    let why = format!("{} {} {how}, no reconcile came, and {next} {ended}", key.kind, key.name);
     let about = ObjectRef {
         gvk: Gvk::new(&key.group, "", &key.kind),
         namespace: key.namespace.clone(),
@@ -71,6 +70,41 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     };
     let told = Told::of(&RULE, evidence).say(&key.kind, why).about(&about);
     out.push(Told { field: key.kind.clone(), ..told });
+}
+
+/// An object that the reconcile has not heard of: one whose change was seen, or one that it had read in another
+/// version before.
+fn changed(table: &Table, track: &Track, evidence: &Evidence) -> Option<(ObjectKey, &'static str)> {
+    let caused = |key: &ObjectKey| {
+        evidence
+            .causes
+            .iter()
+            .any(|cause| matches!(&cause.kind, CauseKind::Watch { object, .. } if object.key() == *key))
+    };
+    let (now, before) = &track.versions;
+    let is_newer = |key: &ObjectKey| match (now.get(key), before.get(key)) {
+        (Some(now), Some(before)) => now != before,
+        // It was listed, or is not looked at any more.
+        (None, None) => true,
+        _ => false,
+    };
+    let seen = track.unheard.as_ref().filter(|one| evidence.at >= one.at && is_newer(&one.object));
+    if let Some(one) = seen.filter(|one| !caused(&one.object)) {
+        let how = match one.how {
+            "made" => "was made",
+            "deleted" => "was deleted",
+            _ => "had changed",
+        };
+        return Some((one.object.clone(), how));
+    }
+    let read = now.iter().find(|(key, version)| {
+        before.get(*key).is_some_and(|old| old != *version && old != ABSENT && *version != ABSENT)
+            && !table.makers.contains_key(*key)
+            // They belong to workloads, and change with them.
+            && !matches!(key.kind.as_str(), "Pod" | "ReplicaSet" | "Endpoints" | "EndpointSlice")
+            && !caused(key)
+    });
+    read.map(|(key, _)| (key.clone(), "had changed"))
 }
 
 #[cfg(test)]
@@ -129,5 +163,96 @@ mod tests {
             world.rules().iter().all(|(rule, _)| rule != "referenced-unwatched"),
             "somebody deletes it each time"
         );
+    }
+
+    #[test]
+    fn opdev_asks_for_a_reconcile_once_what_was_read_has_changed() {
+        enum Then {
+            Writes,
+            Nothing,
+            Hears,
+        }
+        let run = |by: &str, period: Option<u64>, live: bool, then: Then| {
+            let mut world = embedded();
+            let (secret, map) = (child("Secret", "token"), child("ConfigMap", "web"));
+            let read = |version: &str| {
+                let (objects, version) = (vec![secret.key()], version.to_owned());
+                ReadFact { objects, version, ..ReadFact::default() }
+            };
+            let reads = |one: &mut Evidence, version: &str| {
+                let list = if live { &mut one.live_reads } else { &mut one.reads };
+                list.push(read(version));
+            };
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.requeue = period.map(Duration::from_secs);
+                one.writes = vec![WriteFact { manager: "manager".to_owned(), ..create(&map, 1) }];
+                reads(one, "1");
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            let changed_by = Some(by.to_owned());
+            let (namespace, name, uid) = (secret.namespace.clone(), secret.name.clone(), secret.uid.clone());
+            let objects = vec![UnrelatedObject { namespace, name, uid, changed_by }];
+            world.event(&Event::UnrelatedSeen(UnrelatedSeen {
+                at: at(world.now),
+                gvk: secret.gvk.clone(),
+                objects,
+            }));
+            if matches!(then, Then::Hears) {
+                world.reconcile(|one| {
+                    one.causes =
+                        vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
+                    reads(one, "2");
+                });
+            }
+            world.wait(6);
+            let asked = asks(&mut world).len();
+            if asked > 0 {
+                world.reconcile(|one| {
+                    one.causes = check();
+                    reads(one, "2");
+                    if matches!(then, Then::Writes) {
+                        one.writes = vec![WriteFact {
+                            at: one.at,
+                            ..update(&map, "", vec![field(".data.token", 1, 2)])
+                        }];
+                    }
+                });
+            }
+            let told = world.rules().into_iter().filter(|(rule, _)| rule == "referenced-unwatched").count();
+            (asked, told)
+        };
+        assert_eq!(run("kubectl-edit", None, false, Then::Writes), (1, 1));
+        assert_eq!(run("kubectl-edit", None, true, Then::Writes), (1, 1), "read from the API server");
+        assert_eq!(run("kubectl-edit", None, false, Then::Nothing), (1, 0), "it makes no use of it");
+        assert_eq!(run("kubectl-edit", None, false, Then::Hears), (0, 0), "it is watched");
+        assert_eq!(run("kubectl-edit", Some(30), false, Then::Writes), (0, 0), "it comes again soon");
+        assert_eq!(run("manager", None, false, Then::Writes), (0, 0), "its own write");
+        assert_eq!(run("kube-controller-manager", None, false, Then::Writes), (0, 0), "the plane's");
+    }
+
+    #[test]
+    fn a_listed_object_that_was_deleted_and_a_failure_that_names_it_count() {
+        let run = |error: &str| {
+            let mut world = embedded();
+            let quota = child("ResourceQuota", "limits");
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.reads.push(ReadFact { objects: vec![quota.key()], ..ReadFact::default() });
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            world.gone(&quota);
+            world.wait(6);
+            assert_eq!(asks(&mut world).len(), 1);
+            world.reconcile(|one| {
+                one.causes = check();
+                one.error = error.to_owned();
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "referenced-unwatched").count()
+        };
+        assert_eq!(run("there is no ResourceQuota limits"), 1);
+        assert_eq!(run("the license server does not answer"), 0, "something else");
     }
 }

@@ -226,6 +226,7 @@ type opdevTraceEnd struct {
 	Panic        string `json:"panic,omitempty"`
 	PanicPlace   string `json:"panicPlace,omitempty"`
 	RequeueAfter int64  `json:"requeueAfter,omitempty"`
+	IgnoredAfter int64  `json:"ignoredAfter,omitempty"`
 	Requeue      bool   `json:"requeue,omitempty"`
 	// Of the process, and how many more than at the begin.
 	Goroutines int `json:"goroutines,omitempty"`
@@ -316,6 +317,9 @@ func (r opdevTraceReconciler) Reconcile(ctx context.Context, request reconcile.R
 		} else if err != nil {
 			pass.end.Error = opdevTraceShort(err.Error(), 8*1024)
 			pass.end.Terminal = errors.Is(err, reconcile.TerminalError(nil))
+			if !pass.end.Terminal {
+				pass.end.IgnoredAfter = int64(result.RequeueAfter)
+			}
 		} else {
 			pass.end.RequeueAfter, pass.end.Requeue = int64(result.RequeueAfter), result.Requeue //nolint:staticcheck
 		}

@@ -42,7 +42,7 @@ func main() {
 	generation := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	special := map[string]bool{
 		"slow": true, "healthy-busy": true, "event-dropped": true, "healthy-cleaner": true, "second": true, "fight": true,
-		"process-growth": true, "healthy-goroutines": true,
+		"process-growth": true, "healthy-goroutines": true, "own-object-gone": true,
 	}
 	set := []struct {
 		name     string
@@ -52,6 +52,7 @@ func main() {
 		{"case", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}).Owns(&appsv1.Deployment{}).Owns(&corev1.ConfigMap{}).
 			Owns(&batchv1.Job{}).Owns(&corev1.Secret{}).WithOptions(controller.Options{MaxConcurrentReconciles: 4}),
 			func(shows string) bool { return !special[shows] }},
+		{"forgetful", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "own-object-gone" }},
 		{"slow", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "slow" }},
 		{"growing", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "process-growth" }},
 		{"passing", ctrl.NewControllerManagedBy(manager).For(&v1.Case{}), func(shows string) bool { return shows == "healthy-goroutines" }},

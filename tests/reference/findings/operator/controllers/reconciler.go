@@ -18,6 +18,9 @@ import (
 
 const finalizer = "findings.example.com/cleanup"
 
+// plain is a finalizer as many programs name theirs.
+const plain = "delete-cases-in-order"
+
 // Reconciler runs the case that an object names.
 type Reconciler struct {
 	client.Client
@@ -59,6 +62,9 @@ func (r *Reconciler) As(name string, selected func(string) bool) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &v1.Case{}
 	if err := r.Get(ctx, request.NamespacedName, object); err != nil {
+		if r.name == "forgetful" {
+			return ctrl.Result{}, err
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.selected(object.Spec.Shows) {
@@ -69,7 +75,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("no case %q", object.Spec.Shows)
 	}
 	deleted := !object.DeletionTimestamp.IsZero()
-	if finalized[object.Spec.Shows] && !deleted && controllerutil.AddFinalizer(object, finalizer) {
+	name := finalizer
+	if object.Spec.Shows == "stuck-deletion-plain" {
+		name = plain
+	}
+	if finalized[object.Spec.Shows] && !deleted && controllerutil.AddFinalizer(object, name) {
 		return ctrl.Result{}, r.Update(ctx, object)
 	}
 	if deleted && !finalized[object.Spec.Shows] {

@@ -1,0 +1,47 @@
+//! Failures in a row, and what became of the wishes and the status of those reconciles.
+
+use super::Track;
+use jiff::{SignedDuration, Timestamp};
+use opdev_event::CauseKind;
+use opdev_event::evidence::Evidence;
+use std::time::Duration;
+
+/// Failures of one object in a row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failures {
+    /// Number of reconciles; conflicts are none.
+    pub(crate) row: u32,
+    /// When the first one began.
+    pub(crate) since: Timestamp,
+    /// Number of retries in a row that came sooner than the reconcile before had asked for beside its error.
+    pub(crate) ignored: u32,
+    /// How long after the reconcile before the newest one came, and what had been asked for.
+    pub(crate) came: Option<(SignedDuration, Duration)>,
+    wish: Option<Duration>,
+}
+
+impl Track {
+    /// Takes in whether a reconcile failed; before the end of the one before is forgotten.
+    pub(super) fn take_failure(&mut self, evidence: &Evidence) {
+        let failures = &mut self.failures;
+        let conflict = |refused: &opdev_event::evidence::RefusalFact| {
+            refused.status == 409 && refused.reason == "Conflict" && evidence.error.contains(&refused.message)
+        };
+        let disturbed = evidence.refusals.iter().any(|refused| refused.disturbed || conflict(refused));
+        if evidence.error.is_empty() || disturbed {
+            *failures = Failures::default();
+            return;
+        }
+        if failures.row == 0 {
+            failures.since = evidence.at;
+        }
+        failures.row += 1;
+        let retry = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Retry { .. }));
+        let after = evidence.at.duration_since(self.ended);
+        let sooner = |wish: &Duration| SignedDuration::try_from(*wish).is_ok_and(|wish| after < wish);
+        let ignored = failures.wish.filter(|wish| retry && sooner(wish));
+        failures.ignored = if ignored.is_some() { failures.ignored + 1 } else { 0 };
+        failures.came = ignored.map(|wish| (after, wish));
+        failures.wish = evidence.ignored;
+    }
+}

@@ -1,0 +1,112 @@
+//! Reconciles that fail while the status says that all is well.
+
+use crate::facts::Table;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
+use opdev_event::FindingSeverity::{Hint, Warning};
+use opdev_event::evidence::Evidence;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "failure-not-told",
+    severity: Warning,
+    name: "failure is not in the status",
+    what: "Reconciles of the custom resource fail one after the other, and its status does not say so. Whoever \
+           looks at it sees the state of before; only the log of the operator has the error.",
+    when: "three reconciles in a row failed, for 5 s, and none of them wrote the status. A warning where the status \
+           says Ready or Available for the newest generation; else a hint, where nothing in it tells of trouble.",
+    never: "conflicts; faults on request; what may come of simulated pods; controllers that write no status at all.",
+    fix: "Write a condition Ready=False with the error before it is returned, such as in a deferred function that \
+          patches the status however the reconcile ends.",
+    ends: Ends::Fixed,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::Never,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let place = (evidence.controller.clone(), evidence.object.key());
+    let (Some(track), Some(controller)) = (table.tracks.get(&place), table.controllers.get(&place.0)) else {
+        return;
+    };
+    let failures = &track.failures;
+    let lasts = evidence.ended.duration_since(failures.since).as_secs() >= 5;
+    let silent = track.status_at.is_none_or(|at| at < failures.since);
+    // A write of the status that is refused tried to say it.
+    let tried = evidence.refusals.iter().any(|refused| refused.target.ends_with("/status"));
+    if failures.row < 3 || !lasts || !silent || tried || track.by_pods || !controller.writes_status {
+        return;
+    }
+    let Some(live) = table.live.get(&place.1).filter(|live| live.gone.is_none() && live.deleting.is_none())
+    else {
+        return;
+    };
+    if !live.said.ready && live.said.trouble {
+        return;
+    }
+    let said = if live.said.ready { "still says Ready" } else { "says nothing of it" };
+    let why = format!(
+        "{} reconciles in a row failed, and the status of {} {said}: {}",
+        failures.row, evidence.object, evidence.error
+    );
+    let severity = if live.said.ready { Warning } else { Hint };
+    out.push(Told { severity, ..Told::of(&RULE, evidence).say("", why) });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    fn run(status: &Value, change: fn(&mut Evidence, usize)) -> Vec<(String, FindingSeverity)> {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.causes = by_user();
+            one.writes = vec![update(&cr("a"), "status", vec![field(".status.phase", 0, 1)])];
+        });
+        world.seen(&cr("a"), shelf(1, json!({ "status": status })));
+        world.now += 1_000;
+        for number in 0..4 {
+            world.reconcile(|one| {
+                one.error = "the license is not valid".to_owned();
+                change(one, number);
+            });
+            world.now += 2_000;
+        }
+        world.rules().into_iter().filter(|(rule, _)| rule == "failure-not-told").collect()
+    }
+
+    fn ready() -> Value {
+        json!({"conditions": [{"type": "Ready", "status": "True"}]})
+    }
+
+    #[test]
+    fn failures_that_the_status_does_not_say_are_told() {
+        let told = |severity| vec![("failure-not-told".to_owned(), severity)];
+        assert_eq!(run(&ready(), |_, _| {}), told(FindingSeverity::Warning));
+        assert_eq!(run(&json!({"phase": "Running"}), |_, _| {}), told(FindingSeverity::Hint));
+    }
+
+    #[test]
+    fn failures_that_the_status_says_or_that_pass_are_not_told() {
+        assert!(run(&json!({"phase": "Failed"}), |_, _| {}).is_empty(), "a phase says it");
+        let unready = json!({"conditions": [{"type": "Ready", "status": "False"}]});
+        assert!(run(&unready, |_, _| {}).is_empty(), "a condition says it");
+        let writes = |one: &mut Evidence, number: usize| {
+            if number == 1 {
+                let status = update(&cr("a"), "status", vec![field(".status.phase", 1, 2)]);
+                one.writes = vec![WriteFact { at: one.at, ..status }];
+            }
+        };
+        assert!(run(&ready(), writes).is_empty(), "it wrote the status");
+        let passes = |one: &mut Evidence, number: usize| {
+            if number == 2 {
+                one.error.clear();
+            }
+        };
+        assert!(run(&ready(), passes).is_empty(), "it went well in between");
+        let disturbed = |one: &mut Evidence, _: usize| {
+            one.refusals = vec![RefusalFact { disturbed: true, ..RefusalFact::default() }];
+        };
+        assert!(run(&ready(), disturbed).is_empty(), "a fault on request");
+    }
+}
