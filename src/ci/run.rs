@@ -333,7 +333,7 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
             if stop.is_cancelled() || setup.shutdown.is_cancelled() {
                 return None;
             }
-            // A task of its own, for renders and scripts keep a worker busy.
+            // On a thread of its own worth of work: renders and scripts block.
             let name = scenario.name().to_owned();
             let shutdown = setup.shutdown.clone();
             let on_cluster = setup.shared.is_some();

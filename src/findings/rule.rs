@@ -18,10 +18,10 @@ pub enum Ends {
     Calm,
 }
 
-/// What is told where nothing but calls says where a reconcile begins and ends.
+/// The findings of a reconcile whose beginning and end nothing but calls say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guessed {
-    /// The same as of one that is traced.
+    /// All that is told of one that is traced.
     Told,
     /// A warning at most: the rule says for which object the reconcile was.
     Warning,
@@ -65,7 +65,7 @@ pub struct Rule {
     pub ends: Ends,
     /// The rules whose findings about the same custom resource are effects of this one: it takes them in.
     pub explains: &'static [&'static str],
-    /// What is told of a reconcile that is guessed from calls.
+    /// The part that is told of a reconcile that is guessed from calls.
     pub guessed: Guessed,
     /// Under which disturbances of `opdev torture` it is told.
     pub torture: InTorture,

@@ -44,7 +44,7 @@ pub(super) struct Known {
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
-    /// The epoch of the project's kinds at that list.
+    /// The project_objects's epoch of that list.
     epoch: u64,
     /// The object that was looked at last.
     looked: Option<Watched>,

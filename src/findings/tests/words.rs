@@ -60,7 +60,7 @@ fn a_rule_that_explains_others_comes_before_them() {
     for rule in crate::RULES {
         for effect in rule.explains {
             let effect_at = place(effect).unwrap_or_else(|| panic!("{}: no rule {effect}", rule.id));
-            // What is judged by the time alone takes in what is open already.
+            // A rule that judges by the time alone takes in what is open already.
             assert!(rule.judge.is_none() || place(rule.id) < Some(effect_at), "{}: {effect}", rule.id);
         }
     }

@@ -7,7 +7,7 @@ use opdev_sources::ChartReconciler;
 use opdev_sources::chart_problems::chart_secrets;
 
 impl ChartReconcile {
-    /// What the reconcile has done, for the manager.
+    /// The work of the reconcile, for the manager.
     pub(super) fn report(mut self, verdict: Result<Verdict, Fault>) -> Report {
         let status =
             opdev_release::verdict::status_changes(&self.status_before, self.parent.object.get("status"));
