@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn slow_growth_is_a_warning() {
-        let (fixed, fresh): (fn(i64) -> String, fn(i64) -> String) =
-            (|_| "web".to_owned(), |round| format!("web-{round}"));
+        let fixed: fn(i64) -> String = |_| "web".to_owned();
+        let fresh: fn(i64) -> String = |round| format!("web-{round}");
         assert_eq!(slowly("ServiceAccount", fixed, true, timer), ["warning"]);
         assert_eq!(slowly("CronJob", fresh, false, timer), ["warning"]);
         assert!(slowly("ConfigMap", fresh, true, timer).is_empty(), "the one before goes");
