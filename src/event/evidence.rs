@@ -182,7 +182,7 @@ pub struct WriteFact {
     pub verb: WriteVerb,
     /// True if the object was not there before.
     pub created: bool,
-    /// Of one that was created a hash of what was sent, but for its name and owners; else 0.
+    /// A hash of what was sent to create it, but for its name and owners; else 0.
     pub content: u64,
     /// True if its name was generated.
     pub generated: bool,

@@ -1,6 +1,5 @@
 //! Failures in a row, and what became of the wishes and the status of those reconciles.
 
-use super::Track;
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::CauseKind;
 use opdev_event::evidence::Evidence;
@@ -20,10 +19,10 @@ pub(crate) struct Failures {
     wish: Option<Duration>,
 }
 
-impl Track {
-    /// Takes in whether a reconcile failed; before the end of the one before is forgotten.
-    pub(super) fn take_failure(&mut self, evidence: &Evidence) {
-        let failures = &mut self.failures;
+impl Failures {
+    /// Takes in whether a reconcile failed, with the end of the one before.
+    pub(super) fn take(&mut self, evidence: &Evidence, ended: Timestamp) {
+        let failures = self;
         let conflict = |refused: &opdev_event::evidence::RefusalFact| {
             refused.status == 409 && refused.reason == "Conflict" && evidence.error.contains(&refused.message)
         };
@@ -37,7 +36,7 @@ impl Track {
         }
         failures.row += 1;
         let retry = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Retry { .. }));
-        let after = evidence.at.duration_since(self.ended);
+        let after = evidence.at.duration_since(ended);
         let sooner = |wish: &Duration| SignedDuration::try_from(*wish).is_ok_and(|wish| after < wish);
         let ignored = failures.wish.filter(|wish| retry && sooner(wish));
         failures.ignored = if ignored.is_some() { failures.ignored + 1 } else { 0 };

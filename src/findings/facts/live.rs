@@ -1,6 +1,6 @@
 //! Custom resources and children as the API server has them.
 
-use super::said::Said;
+use super::said::StatusWords;
 use super::selectors::Selects;
 use super::templates::Template;
 use super::{Live, Table, Workload, is_plane};
@@ -71,7 +71,7 @@ impl Table {
             has_status: object["status"].as_object().is_some_and(|status| !status.is_empty()),
             deleting,
             finalizers: meta::finalizers(&object).into_iter().map(str::to_owned).collect(),
-            said: Said::of(&object),
+            said: StatusWords::of(&object),
             gone: None,
             object: seen.object_ref.clone(),
             metadata,

@@ -114,7 +114,7 @@ pub(super) struct Live {
     pub(super) has_status: bool,
     pub(super) deleting: Option<Timestamp>,
     pub(super) finalizers: Vec<String>,
-    pub(super) said: said::Said,
+    pub(super) said: said::StatusWords,
     pub(super) gone: Option<Timestamp>,
     pub(super) object: ObjectRef,
     metadata: u64,
@@ -334,7 +334,7 @@ impl Table {
             }
             track.errors += 1;
         }
-        track.take_failure(evidence);
+        track.failures.take(evidence, track.ended);
         track.by_pods = self.fails_by_pods(evidence);
         (track.error, track.requeue) = (evidence.error.clone(), evidence.requeue);
         track.ended_before = track.ended;

@@ -21,15 +21,15 @@ const TROUBLE: [&str; 12] = [
 
 /// The state that a status tells of.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct StatusWords {
     /// True if a condition Ready or Available is true, as far as known for the newest generation.
     pub(crate) ready: bool,
     /// True if anything in it may tell of a failure.
     pub(crate) trouble: bool,
 }
 
-impl Said {
-    pub(super) fn of(object: &Value) -> Said {
+impl StatusWords {
+    pub(super) fn of(object: &Value) -> StatusWords {
         let (status, generation) = (&object["status"], meta::generation(object));
         let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
         let newest =
@@ -41,7 +41,7 @@ impl Said {
         });
         let doubt = |condition: &Value| matches!(condition["status"].as_str(), Some("False" | "Unknown"));
         let trouble = conditions.iter().any(doubt) || tells_of_trouble(status);
-        Said { ready: ready && newest(status), trouble }
+        StatusWords { ready: ready && newest(status), trouble }
     }
 }
 
@@ -65,13 +65,13 @@ fn tells_of_trouble(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Said;
+    use super::StatusWords;
     use serde_json::{Value, json};
 
     #[test]
     fn a_status_may_tell_of_trouble_in_many_ways() {
         let said = |status: Value| {
-            let said = Said::of(&json!({"metadata": {"generation": 2}, "status": status}));
+            let said = StatusWords::of(&json!({"metadata": {"generation": 2}, "status": status}));
             (said.ready, said.trouble)
         };
         let condition = |name: &str, status: &str| json!({"conditions": [{"type": name, "status": status}]});

@@ -27,7 +27,7 @@ struct Use {
     takes: Takes,
 }
 
-/// What a workload takes, and when it was changed.
+/// The configuration that a workload takes, and when the workload was changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template {
     /// Pods that it asks for; those of a DaemonSet are not counted.
@@ -71,7 +71,7 @@ impl Template {
         let of = |one: &&Use| one.kind == config.kind && one.name == config.name;
         let key = |one: &&Use| one.keys.is_empty() || one.keys.iter().any(|key| is_path(path, key));
         let found = self.uses.iter().filter(of).filter(key).map(|one| one.takes).max()?;
-        // Whether a process that has more beside it reads its files again is not known.
+        // A process may read the files of a Secret again: mostly they are certificates.
         let alone = found == Takes::Once || config.kind == "ConfigMap";
         (config.group.is_empty() && alone && !self.reloads && self.wanted > 0).then_some(found)
     }

@@ -4,7 +4,6 @@
 
 use super::failures::Failures;
 use super::names::is_never;
-use super::unheard::Unheard;
 use super::wakes::Wakes;
 use jiff::Timestamp;
 use opdev_event::CauseKind;
@@ -78,6 +77,17 @@ pub(crate) struct Track {
     pub(crate) by_timer: bool,
     /// The changes that led to its newest reconciles.
     pub(crate) wakes: Wakes,
+}
+
+/// A change that nobody has answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Unheard {
+    pub(crate) at: Timestamp,
+    pub(crate) object: ObjectKey,
+    /// `changed`, `made` or `deleted`.
+    pub(crate) how: &'static str,
+    /// True if opdev has asked for a reconcile because of it.
+    pub(crate) asked: bool,
 }
 
 /// A path that is written again and again.

@@ -1,6 +1,7 @@
 //! Changes from outside of objects that a reconcile has read and no reconcile has answered yet. opdev asks for
 //! one, which shows whether it would have been needed.
 
+use super::track::Unheard;
 use super::{ASKED_WITHIN, MISSED, Table, is_plane};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::CauseKind;
@@ -21,17 +22,6 @@ const RESTLESS: [&str; 10] = [
     "Namespace",
     "CustomResourceDefinition",
 ];
-
-/// A change that nobody has answered.
-#[derive(Clone, Debug)]
-pub(crate) struct Unheard {
-    pub(crate) at: Timestamp,
-    pub(crate) object: ObjectKey,
-    /// `changed`, `made` or `deleted`.
-    pub(crate) how: &'static str,
-    /// True if opdev has asked for a reconcile because of it.
-    pub(crate) asked: bool,
-}
 
 impl Table {
     /// Somebody has changed, made or deleted an object: reconciles that have read it have to answer.

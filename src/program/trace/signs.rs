@@ -41,7 +41,7 @@ fn of_condition(name: &str, kind: &str) -> Option<ReadySign> {
     let word = WORDS.iter().find(|word| name.ends_with(**word))?;
     let rest = name[..name.len() - word.len()].to_lowercase();
     let rest: String = rest.chars().filter(char::is_ascii_alphanumeric).collect();
-    // Of a condition that says the contrary, or that something is under way, nothing follows.
+    // A condition that says the contrary, or that something is under way, proves nothing.
     if ["not", "un", "never", "non"].iter().any(|no| rest.ends_with(no)) || rest.contains("progress") {
         return None;
     }

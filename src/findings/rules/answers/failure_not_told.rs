@@ -11,11 +11,12 @@ pub(crate) static RULE: Rule = Rule {
     name: "failure is not in the status",
     what: "Reconciles of the custom resource fail one after the other, and its status does not say so. Whoever \
            looks at it sees the state of before; only the log of the operator has the error.",
-    when: "three reconciles in a row failed, for 5 s, and none of them wrote the status. A warning where the status \
-           says Ready or Available for the newest generation; else a hint, where nothing in it tells of trouble.",
+    when: "three reconciles in a row failed, for 5 s, and none of them wrote the status. It is a warning \
+           where the status says Ready or Available for the newest generation. Else it is a hint, where \
+           nothing in the status tells of trouble.",
     never: "conflicts; faults on request; what may come of simulated pods; controllers that write no status at all.",
-    fix: "Write a condition Ready=False with the error before it is returned, such as in a deferred function that \
-          patches the status however the reconcile ends.",
+    fix: "Write a condition Ready=False with the error before it is returned. A deferred function that \
+           patches the status does so however the reconcile ends.",
     ends: Ends::Fixed,
     explains: &[],
     guessed: Guessed::Never,

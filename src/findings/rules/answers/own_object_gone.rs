@@ -9,9 +9,10 @@ pub(crate) static RULE: Rule = Rule {
     id: "own-object-gone",
     severity: Warning,
     name: "error for an object that is gone",
-    what: "The custom resource was deleted, and the reconciler returns the NotFound of its own first read as an error. \
-           The request is tried again without end, for an object that does not come back.",
-    when: "two reconciles of a custom resource that is gone failed by it: their first read was of it, and found nothing.",
+    what: "The custom resource was deleted, and the reconciler returns the NotFound of its own first read \
+           as an error. The request is tried again without end.",
+    when: "two reconciles of a custom resource that is gone failed by it. Their first read was of it, and \
+           found nothing.",
     never: "reads of other objects that are missing; a custom resource that is there.",
     fix: "Return client.IgnoreNotFound(err) after the first Get: nothing is left to do.",
     ends: Ends::Fixed,

@@ -12,11 +12,11 @@ pub(crate) static RULE: Rule = Rule {
     name: "ready too early",
     what: "The status of the custom resource says Ready or Available of its newest generation while the pods of its \
            workload are not. Whoever waits for it, as `kubectl wait` and GitOps tools do, goes on too soon.",
-    when: "a reconcile wrote a condition as true that ends in Ready, Healthy, Available or Running, or one of these words \
-           as the phase or state, and of a Deployment, StatefulSet or DaemonSet that it has made for the object no pod \
-           is ready. A condition of a part is held against the workload that has its name. A hint where the word is \
-           Running, or where it is Ready and the workload, as the reconcile had read it, has some pods that are not \
-           ready or not new, or a generation that its controller has not seen.",
+    when: "a reconcile wrote a condition as true that ends in Ready, Healthy, Available or Running, or one \
+           of these words as phase or state. A Deployment, StatefulSet or DaemonSet that it has made for \
+           the object has no ready pod. A condition of a part is held against the workload that has its \
+           name. It is a hint where the word is Running. It is a hint, too, where it is Ready and some \
+           pods are not ready or not new, as the reconcile had read it.",
     never: "workloads with no replicas; conditions about an older generation, or about other parts; reconcilers that \
             look at the pods themselves. No hint where the spec has a minimum.",
     fix: "Look at status.observedGeneration and status.readyReplicas of the workload before the condition is set.",
@@ -75,7 +75,7 @@ fn judged(
 ) -> Option<(FindingSeverity, String)> {
     let (object, said) = (&evidence.object, &sign.text);
     let none = if said.ends_with("Running") || said.ends_with("running") { Hint } else { Warning };
-    // What the reconcile itself had in hand is certain.
+    // The reconcile itself had it in hand: that is certain.
     let known = evidence.workloads.iter().rev().find(|fact| fact.object == *key && fact.at <= write.at);
     if let Some(fact) = known {
         let WorkloadFact { wanted, ready, updated, observed, .. } = *fact;

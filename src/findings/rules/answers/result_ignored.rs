@@ -15,8 +15,8 @@ pub(crate) static RULE: Rule = Rule {
            first had asked for.",
     never: "terminal errors; Requeue without a time; wishes that are shorter than the pause which the queue has \
             reached.",
-    fix: "Return one of both: the error where it should be tried again with growing pauses, or the RequeueAfter with \
-          a nil error, and say in the status what is missing.",
+    fix: "Return one of both. That is the error, where it should be tried again with growing pauses. Or it \
+           is the RequeueAfter with a nil error, and the status says what is missing.",
     ends: Ends::Fixed,
     explains: &[],
     guessed: Guessed::Never,

@@ -10,15 +10,16 @@ pub(crate) static RULE: Rule = Rule {
     id: "duplicate",
     severity: Warning,
     name: "made twice",
-    what: "A reconcile listed children from a cache that did not have the newest one yet, and made another one with a \
-           random name. There are more of them now than were asked for, until something deletes one.",
-    when: "a list lacked an object that the program had made for the same custom resource, the reconcile made another one \
-           with the same content and a generated name, and there are more of these than any number in the spec; or \
-           the program deleted one of them within a minute.",
+    what: "A reconcile listed children from a cache that did not have the newest one yet. It made another \
+           one with a random name. There are more of them now than were asked for, until something deletes \
+           one.",
+    when: "a list lacked an object that the program had made, and the reconcile made another one with the \
+           same content and a generated name. Both are for one custom resource, and there are more of them \
+           than any number in its spec. Or the program deleted one of them within a minute.",
     never: "names that are not generated: the API server refuses the second one; objects that differ; as many as the \
             spec asks for.",
-    fix: "Give the child a name that follows from the custom resource, so that a second create is refused; or wait until \
-          the cache has the own create (expectations).",
+    fix: "Give the child a name that follows from the custom resource: then a second create is refused. Or \
+           wait until the cache has the own create, as expectations do.",
     ends: Ends::Fixed,
     explains: &["stale-read"],
     guessed: Guessed::Never,

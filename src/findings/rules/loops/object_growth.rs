@@ -12,12 +12,13 @@ pub(crate) static RULE: Rule = Rule {
     name: "objects without end",
     what: "The operator makes new objects again and again for one custom resource that nobody has \
            changed. They fill the cluster.",
-    when: "10 objects of a kind were made in 60 s for one unchanged custom resource, more than any \
-           number in its spec, or than the items of its lists; or one name was made four times, three of them in 60 s. \
-           A warning where it is slower: one name that the program has deleted and made again three times within half an \
-           hour, or 10 objects with no end, of which it has deleted none.",
-    never: "as many as the spec asks for; Events; slow Jobs, pods and Secrets, which are made by schedule, or anew when \
-            they expire; objects of other projects.",
+    when: "10 objects of a kind were made in 60 s for one unchanged custom resource. They are more than \
+           any number in its spec, and than the items of its lists. Or one name was made four times, three \
+           of them in 60 s. It is a warning where it is slower. Then the program has deleted and made one \
+           name again three times within half an hour. Or there are 10 objects, made one after the other, \
+           of which it has deleted none.",
+    never: "as many as the spec asks for; Events; objects of other projects. Slow Jobs, pods and Secrets \
+           are made by schedule, or when they expire.",
     fix: "Give children fixed names, and look before you create.",
     ends: Ends::Calm,
     explains: &[],
@@ -131,7 +132,7 @@ mod tests {
         assert!(grow(20).is_empty());
     }
 
-    /// What is told of objects that come one a minute; `deletes` says whether the one before is deleted.
+    /// Severities for objects that come one a minute; `deletes` says whether the one before is deleted.
     fn slowly(kind: &str, name: fn(i64) -> String, deletes: bool, causes: fn() -> Vec<Cause>) -> Vec<String> {
         let mut world = World::new();
         for round in 0..12 {
@@ -153,8 +154,8 @@ mod tests {
 
     #[test]
     fn slow_growth_is_a_warning() {
-        let (fixed, fresh): (fn(i64) -> String, fn(i64) -> String) =
-            (|_| "web".to_owned(), |round| format!("web-{round}"));
+        let fixed: fn(i64) -> String = |_| "web".to_owned();
+        let fresh: fn(i64) -> String = |round| format!("web-{round}");
         assert_eq!(slowly("ServiceAccount", fixed, true, timer), ["warning"]);
         assert_eq!(slowly("CronJob", fresh, false, timer), ["warning"]);
         assert!(slowly("ConfigMap", fresh, true, timer).is_empty(), "the one before goes");

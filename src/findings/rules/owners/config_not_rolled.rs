@@ -13,13 +13,14 @@ pub(crate) static RULE: Rule = Rule {
     what: "A ConfigMap or Secret has changed that the pods of a workload take, and the pod template did not change with \
            it. Variables and files mounted by subPath are read once, when a pod starts: the pods go on with the old \
            values until somebody restarts them.",
-    when: "a reconcile changed a key of a ConfigMap that the workload of the custom resource takes as a variable or by \
-           subPath, and 10 s later, at rest, neither its spec nor its pods had been touched. A hint for Secrets, for \
-           changes by others that led to a reconcile, and where a whole volume holds it: the process may read its \
-           files again.",
-    never: "the first 10 s of a workload; workloads without replicas, with updateStrategy OnDelete, or with a reloader \
-            in their annotations, containers or arguments; keys that no pod takes; Secrets in whole volumes; pods that \
-            go meanwhile; reconcilers that fail, or that come again first.",
+    when: "a reconcile changed a key of a ConfigMap that the pods of the custom resource take as a \
+           variable or by subPath. 10 s later neither the spec of the workload nor its pods had been \
+           touched. It is a hint for Secrets, and for changes by others that led to a reconcile. It is a \
+           hint for a whole volume, too: the process may read its files again.",
+    never: "the first 10 s of a workload; keys that no pod takes; Secrets in whole volumes. Workloads \
+           without replicas, with updateStrategy OnDelete, or with a reloader in their annotations, \
+           containers or arguments are left out. So are pods that go meanwhile, and reconcilers that fail \
+           or come again first.",
     fix: "Put a hash of the configuration into an annotation of the pod template, spec.template.metadata.annotations: \
           then a change rolls the pods.",
     ends: Ends::Fixed,

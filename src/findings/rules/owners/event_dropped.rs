@@ -12,10 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "change not seen",
     what: "Somebody changed the custom resource, and no reconcile came. A later one, for another \
            reason, wrote something because of it. Mostly a predicate drops the event.",
-    when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, \
-           and the next reconcile wrote. A write of its own status counts where opdev asked for it and no child has \
-           changed meanwhile. On the embedded control plane opdev asks for that reconcile itself, once a \
-           change.",
+    when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, and \
+           the next reconcile wrote. A write of its own status counts where opdev asked for it and no \
+           child has changed meanwhile. On the embedded control plane opdev asks for that reconcile \
+           itself, once a change.",
     never: "changes of the status; reconciles that write nothing, or what the one before wrote, too; a restart because of a save; changes \
            while faults are injected.",
     fix: "Let all changes through that the reconciler reads: \

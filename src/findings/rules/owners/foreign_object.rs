@@ -12,11 +12,13 @@ pub(crate) static RULE: Rule = Rule {
     name: "object of somebody else",
     what: "The operator overwrites or deletes an object that another client made, or that a reconcile \
            of another custom resource did, and that nothing ties to the custom resource.",
-    when: "at the write. At a patch where it becomes the owner of the object, and at an apply where it becomes that or \
-           takes over values that another client has written. A hint where the custom resource names a Secret or a claim \
-           that somebody else made, and the operator becomes its owner: it is deleted with the custom resource.",
-    never: "objects that the custom resource names, or that a label or an annotation ties to it; patches and applies of \
-            own fields; namespaces, nodes, pods and other objects that are shared by their nature.",
+    when: "at the write. A patch is told where the custom resource becomes the owner. So is an apply that \
+           does so, or that takes over values of another client. It is a hint where the custom resource \
+           names a Secret or a claim of somebody else, and becomes its owner: the object is deleted with \
+           it.",
+    never: "objects that the custom resource names, or that a label or an annotation ties to it. Patches \
+           and applies of own fields are none, nor are namespaces, nodes, pods and other objects that are \
+           shared.",
     fix: "Look before you write: metav1.IsControlledBy(child, owner).",
     ends: Ends::Fixed,
     explains: &["hot-loop", "object-growth", "conflict"],

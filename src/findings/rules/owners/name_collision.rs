@@ -11,9 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "name collision",
     what: "Reconciles of two custom resources write one field of one object with different values: the \
            name of the object does not tell the two apart.",
-    when: "two custom resources wrote one field in turn, twice each, with different values. A warning at the first \
-           overwrite of a value with the name or namespace of another custom resource, which is there and unchanged, \
-           by the same value with the name or namespace of this one.",
+    when: "two custom resources wrote one field in turn, twice each, with different values. It is a \
+           warning at the first overwrite where the value had the name or namespace of another one. That \
+           one is there and unchanged, and the new value differs by nothing but the name or namespace of \
+           this one.",
     never: "apply of different fields; objects that hold the union of both; objects that the operator has not made.",
     fix: "Put namespace and name of the custom resource into the name of the child.",
     ends: Ends::Calm,

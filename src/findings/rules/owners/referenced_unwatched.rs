@@ -12,15 +12,17 @@ pub(crate) static RULE: Rule = Rule {
     id: "referenced-unwatched",
     severity: Warning,
     name: "change of a read object not seen",
-    what: "The reconciler reads an object that it has not made, such as a Secret or a ConfigMap that the \
-           custom resource names. The object changed and no reconcile came; a later one, for another reason, ended \
+    what: "The reconciler reads an object that it has not made, such as a Secret that the custom resource \
+           names. The object changed and no reconcile came. A later one, for another reason, ended \
            otherwise because of it.",
-    when: "no reconcile came within 5 s of a change of such an object by another client, and the next one read it \
-           anew and wrote an object or a part of its status that it had not written before, or failed with the \
-           object's name in its error. On the embedded control plane opdev asks for that reconcile itself, once a \
-           change; there an object that was made or deleted counts, and one that was only listed.",
-    never: "objects that the operator has made, pods; reconcilers that ask to run again within a minute; reconciles with \
-            an event of the object, or of somebody else, among their causes; statuses where a child has changed, too.",
+    when: "no reconcile came within 5 s of a change of such an object by another client, and the next one \
+           read it anew. It wrote an object, or a part of its status, that it had not written before. Or \
+           it failed with the name of the object in its error. On the embedded control plane opdev asks \
+           for that reconcile itself, once a change. There an object counts, too, that was made or \
+           deleted, or only listed.",
+    never: "objects that the operator has made, pods; reconcilers that ask to run again within a minute. \
+           Reconciles with an event of the object, or of somebody else, among their causes prove nothing. \
+           Nor does a status where a child has changed, too.",
     fix: "Watch the kind: Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(…)) with a map function \
           that finds the custom resources by a field index.",
     ends: Ends::Fixed,
