@@ -59,8 +59,8 @@ impl Findings {
         self.storm_of(reconcile).or_else(|| self.open().find(shows))
     }
 
-    /// The storm that a reconcile is a part of. An open one is counted once a second: what came since its last
-    /// count is a part of it, too.
+    /// The storm that a reconcile is a part of. An open one is counted once a second: a reconcile since then
+    /// belongs to it, too.
     pub fn storm_of(&self, reconcile: &Reconcile) -> Option<&Arc<RuleFinding>> {
         let key = reconcile.object.key();
         self.0.iter().filter(|finding| finding.storm && finding.since > 0).find(|finding| {

@@ -493,8 +493,7 @@ fn bytes_that_are_no_text_have_a_place() {
 #[test]
 fn code_beside_a_type_never_costs_its_crd() {
     let kind = "// +groupName=a.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n{}\n\
-                // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta
-                // `json:\",inline\"`\n\t\
+                // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\t\
                 metav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec B `json:\"spec\"`\n}\n\n{}\n// B is its spec.\ntype B struct {\n\
                 \t// C is a field.\n\tC string `json:\"c\"`\n}\n\n{}";
     let made = |code: &str| {
