@@ -1,6 +1,6 @@
-//! A run beside the screen: an upgrade that is rehearsed, or an operator that is tortured. Both are commands of opdev with
-//! control planes of their own, so that the objects of the user are not touched. The screen shows how far the run is and
-//! what it has found.
+//! A run beside the screen: an upgrade that is rehearsed, or an operator that is tortured. Both are commands of
+//! opdev with control planes of their own: the objects of the user are not touched. The screen shows how far the
+//! run is and what it has found.
 
 use super::{FindingSeverity, Place, RequestId};
 use jiff::Timestamp;

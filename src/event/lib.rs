@@ -145,7 +145,7 @@ pub enum Event {
     RequestStarted(RequestStarted),
     /// A request has ended.
     RequestFinished(RequestFinished),
-    /// A run beside the screen has got further: an upgrade that is rehearsed, or an operator that is tortured.
+    /// A run beside the screen has got further: a rehearsed upgrade, or a tortured operator.
     BackgroundChanged(Arc<BackgroundRun>),
     /// A text in the editor, or a change that waits for the user's word, has got further.
     DraftChanged(Arc<Draft>),

@@ -1,5 +1,5 @@
-//! The writes of the operator undisturbed and disturbed, one beside the other, from a few before the first one that differs.
-//! Pure.
+//! The writes of the operator undisturbed and disturbed, one beside the other. They begin a few before the first
+//! one that differs. Pure.
 
 use super::plan::{Disturbance, Write};
 use opdev_event::words::file_name;

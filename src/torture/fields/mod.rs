@@ -1,5 +1,5 @@
-//! `--fields`: one field of a sample is changed at a time. `mutation` says which changes there are, `run` is one run of a change,
-//! `campaign` tries them all.
+//! `--fields`: one field of a sample is changed at a time. `mutation` says which changes there are, `run` is one
+//! run of a change, `campaign` tries them all.
 
 pub(super) mod campaign;
 pub(super) mod mutation;

@@ -152,7 +152,7 @@ fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
     }
 }
 
-/// The words that Kubernetes knows for a text, where its name says which field of Kubernetes it is handed on to.
+/// The words that Kubernetes knows for a text whose name says which field it is handed on to.
 fn named(path: &[String]) -> Option<&'static [&'static str]> {
     let last = path.last()?.to_ascii_lowercase();
     let above =

@@ -104,8 +104,8 @@ fn here(text: &str) -> String {
     NAMESPACES.iter().fold(text.to_owned(), |text, namespace| text.replace(namespace, HERE))
 }
 
-/// Objects that the operator has written for an object: not those that controllers of the cluster made of them,
-/// and of the object itself only its finalizers.
+/// Objects that the operator has written for an object, but for those that controllers of the cluster made.
+/// The object itself has only its finalizers here.
 fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot {
     let all = objects(&stage.plane);
     let counts = |object: &&Value| {

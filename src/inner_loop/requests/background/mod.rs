@@ -1,5 +1,6 @@
-//! Runs `opdev torture` and `opdev upgrade` beside the screen: opdev itself, in a process of its own, which tells each step as a
-//! line of JSON. What the lines say becomes a run that the screen shows (`torture`, `upgrade`; what both need is in `lines`).
+//! Runs `opdev torture` and `opdev upgrade` beside the screen: opdev itself, in a process of its own, which tells
+//! each step as a line of JSON. The lines become a run that the screen shows (`torture`, `upgrade`; parts that
+//! both need are in `lines`).
 
 mod lines;
 pub mod opdev;
