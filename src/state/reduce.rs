@@ -54,7 +54,7 @@ impl State {
             Event::PodLog(log) => self.pod_logs.push(log),
             Event::RequestStarted(request) => self.requests.start(request),
             Event::RequestFinished(request) => self.requests.finish(request, self.limits.requests),
-            Event::BackgroundChanged(run) => self.requests.background(run),
+            Event::BackgroundChanged(run) => self.requests.background(&run),
             Event::DraftChanged(draft) => self.drafts.take(draft),
             Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
             Event::PathsListed(paths) => self.paths = Arc::new(paths),

@@ -25,9 +25,9 @@ impl Requests {
         self.background.iter().find(|run| run.command.is_like(command))
     }
 
-    pub(super) fn background(&mut self, run: Arc<BackgroundRun>) {
+    pub(super) fn background(&mut self, run: &Arc<BackgroundRun>) {
         let others = self.background.iter().filter(|other| !other.command.is_like(&run.command)).cloned();
-        self.background = others.chain([Arc::clone(&run)]).collect();
+        self.background = others.chain([Arc::clone(run)]).collect();
     }
 
     pub(super) fn finish(&mut self, request: RequestFinished, limit: usize) {

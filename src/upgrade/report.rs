@@ -64,6 +64,12 @@ pub enum Progress {
     },
 }
 
+impl Progress {
+    pub(super) fn begun(from: &End, to: &End, variants: Vec<Variant>) -> Progress {
+        Progress::Begun { from: from.name.clone(), to: to.name.clone(), variants }
+    }
+}
+
 impl Report {
     pub(super) fn new(from: &End, to: &End, mut notes: Vec<String>) -> Report {
         for end in [from, to] {

@@ -81,12 +81,8 @@ pub async fn rehearse(input: &Input, mut tell: impl FnMut(&Progress)) -> Result<
         other => is_told(*other),
     };
     let variants: Vec<Variant> = Variant::ALL.into_iter().filter(runs).collect();
-    let is_shown = |variant: &Variant| is_told(*variant);
-    tell(&Progress::Begun {
-        from: input.from.name.clone(),
-        to: input.to.name.clone(),
-        variants: Variant::ALL.into_iter().filter(is_shown).collect(),
-    });
+    let told = Variant::ALL.into_iter().filter(|variant| is_told(*variant)).collect();
+    tell(&Progress::begun(&input.from, &input.to, told));
     let mute = Mute::default();
     let run = |variant: Variant| {
         let (from, to, operator) = (input.from.clone(), input.to.clone(), input.operator.clone());
@@ -113,10 +109,8 @@ pub async fn rehearse(input: &Input, mut tell: impl FnMut(&Progress)) -> Result<
             () = input.shutdown.cancelled() => bail!("broken off"),
         };
         let Some((variant, result)) = next else { break };
-        tell(&Progress::Over { variant });
-        if variant == Variant::Plain && judges_roles {
-            tell(&Progress::Over { variant: Variant::RolesLeftOld });
-        }
+        let beside = (variant == Variant::Plain && judges_roles).then_some(Variant::RolesLeftOld);
+        [Some(variant), beside].into_iter().flatten().for_each(|variant| tell(&Progress::Over { variant }));
         ended.push((variant, result));
     }
     let mut report = Report::new(&input.from, &input.to, notes_of(&old, &new));

@@ -17,6 +17,19 @@ fn blocks(page: &str) -> Vec<String> {
     parts.filter_map(|block| block.strip_prefix("sh\n")).map(str::to_owned).collect()
 }
 
+/// The lines that the screen shows after each block of `sh`: those of the blocks of `text` behind it.
+fn shown_after(page: &str) -> Vec<Vec<String>> {
+    let mut shown: Vec<Vec<String>> = Vec::new();
+    for block in page.split("```").skip(1).step_by(2) {
+        match (block.strip_prefix("text\n"), shown.last_mut()) {
+            (Some(lines), Some(last)) => last.extend(lines.lines().map(str::to_owned)),
+            (None, _) if block.starts_with("sh\n") => shown.push(Vec::new()),
+            (Some(_) | None, _) => {}
+        }
+    }
+    shown
+}
+
 /// The arguments of `opdev run`, without the comment behind them.
 fn without_comment(line: &str) -> &str {
     line.split(" #").next().unwrap_or_default()
@@ -124,7 +137,12 @@ fn read(page: &str, folder: Option<&Path>) {
     let blocks = blocks(&text);
     assert!(blocks.len() > 2, "{page}: {} blocks", blocks.len());
     let mut reader = Reader::new(folder);
-    blocks.iter().for_each(|block| reader.follow(page, block));
+    for (block, shown) in blocks.iter().zip(shown_after(&text)) {
+        reader.follow(page, block);
+        for line in shown {
+            reader.running.as_ref().expect("opdev runs").wait_for(&line);
+        }
+    }
     assert_eq!(reader.running.is_some(), text.contains("\nopdev run"), "{page}");
     reader.leave();
 }
@@ -138,6 +156,14 @@ fn page_of_guide(page: &str) -> String {
 fn the_page_for_go_is_true() {
     if go_is_there() {
         read("go-operator.md", None);
+    }
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_page_of_two_bugs_is_true() {
+    if go_is_there() {
+        read("two-bugs.md", None);
     }
 }
 

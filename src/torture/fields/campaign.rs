@@ -65,6 +65,17 @@ impl FieldWork {
     }
 }
 
+/// The changes of a sample that are asked for.
+fn wanted(input: &TortureInput, work: &FieldWork, sample: &Sample) -> Vec<Mutation> {
+    let is_wanted = |mutation: &Mutation| {
+        let path = format!(".{}", mutation.path.join("."));
+        input.field.is_empty()
+            || input.field.iter().any(|one| path.starts_with(&format!(".{}", one.trim_start_matches('.'))))
+    };
+    let all = sample.objects.first().map(|object| mutations(&work.schema, object)).unwrap_or_default();
+    all.into_iter().filter(is_wanted).collect()
+}
+
 /// Changes each field of a sample by itself.
 pub(crate) async fn fields(
     input: &TortureInput,
@@ -92,19 +103,7 @@ pub(crate) async fn fields(
     };
     tell(&Progress::Learned(learnt.clone()));
     report.learned.push(learnt);
-    let wanted = |mutation: &Mutation| {
-        let path = format!(".{}", mutation.path.join("."));
-        input.field.is_empty()
-            || input.field.iter().any(|one| path.starts_with(&format!(".{}", one.trim_start_matches('.'))))
-    };
-    let all: Vec<Mutation> = sample
-        .objects
-        .first()
-        .map(|object| mutations(&work.schema, object))
-        .unwrap_or_default()
-        .into_iter()
-        .filter(wanted)
-        .collect();
+    let all = wanted(input, &work, sample);
     tell(&Progress::Planned { plans: all.len() });
     let (over, work) = (&over, &work);
     let one = |mutation: Mutation| async move {

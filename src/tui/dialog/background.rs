@@ -192,7 +192,7 @@ impl Layer for BackgroundPage {
         let finding = run.findings.get(position.chosen);
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q')) if position.whole => {
-                (position.whole, position.scroll) = (false, 0)
+                (position.whole, position.scroll) = (false, 0);
             }
             (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Close,
             (KeyCode::Down, _) | (_, Some('j' | '>')) => position.step(run, true),

@@ -198,6 +198,21 @@ def go_operator(terminal, project):
     terminal.until("#1 applied")
 
 
+def two_bugs(terminal, project):
+    terminal.caption = "A hot loop: the row says it, the reconciles are one row, the finding names the field that differs each time"
+    terminal.until("May opdev run this project?")
+    terminal.keys("H")
+    terminal.until("[t] Trust")
+    terminal.keys("t")
+    terminal.until("operator runs", deadline=600)
+    sample(terminal)
+    terminal.until("greeting-sample", "created 1")
+    code = project / "internal/controller/greeting_controller.go"
+    code.write_text(code.read_text().replace('{"message": obj.Spec.Message}', '{"message": obj.Spec.Message, "at": metav1.Now().String()}'))
+    terminal.until("hot loop", deadline=600)
+    terminal.until("×")
+
+
 def my_chart(terminal, project):
     terminal.caption = "A saved template is live at once; the reconcile names the file and shows the field that changed"
     sample(terminal)
@@ -226,7 +241,7 @@ def in_ci(terminal, project):
 
 
 # Page of docs/guide → what is done there, and whether it begins in a checkout.
-PAGES = {"go-operator": (go_operator, False), "my-chart": (my_chart, False), "release": (release, False),
+PAGES = {"go-operator": (go_operator, False), "two-bugs": (two_bugs, False), "my-chart": (my_chart, False), "release": (release, False),
          "ci": (in_ci, False), "helm-chart": (helm_chart, False), "inner-loop": (inner_loop, False),
          "hybrid": (hybrid, False), "podset": (podset, False), "armada": (armada, True)}
 

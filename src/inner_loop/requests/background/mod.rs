@@ -3,7 +3,7 @@
 //! both need are in `lines`).
 
 mod lines;
-pub mod opdev;
+pub(crate) mod opdev;
 mod torture;
 mod upgrade;
 
