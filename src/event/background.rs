@@ -29,7 +29,7 @@ impl BackgroundCommand {
         let (name, value) = match self {
             BackgroundCommand::Torture { sample } => ("torture", sample.clone().map(|sample| vec![sample])),
             BackgroundCommand::Upgrade { from } => {
-                ("upgrade", from.clone().map(|from| vec!["--from".to_owned(), from]))
+                ("upgrade", from.as_ref().map(|from| vec![format!("--from={from}")]))
             }
         };
         [name.to_owned()].into_iter().chain(value.into_iter().flatten()).collect()
@@ -141,7 +141,7 @@ mod tests {
                 "opdev torture 'config/my sample.yaml'",
             ),
             (BackgroundCommand::Upgrade { from: None }, "opdev upgrade"),
-            (BackgroundCommand::Upgrade { from: Some("v1.3.0".to_owned()) }, "opdev upgrade --from v1.3.0"),
+            (BackgroundCommand::Upgrade { from: Some("v1.3.0".to_owned()) }, "opdev upgrade --from=v1.3.0"),
         ];
         for (command, line) in &all {
             assert_eq!(command.line(), *line);

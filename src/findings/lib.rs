@@ -111,7 +111,7 @@ impl Findings {
 
     /// When something may follow though nothing happens.
     pub fn due(&self) -> Option<Timestamp> {
-        let waits = !self.stopping && (self.table.waits() || self.life.waits());
+        let waits = !self.stopping && (self.table.waits() || self.life.waits() || self.is_undecided());
         waits.then(|| self.table.now.checked_add(TICK).unwrap_or(self.table.now))
     }
 

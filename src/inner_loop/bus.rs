@@ -117,6 +117,8 @@ pub fn start(
         let mut looked = Instant::now();
         while wait(&mut events, &mut batch, takers.findings.due()).await {
             let mut changed = !batch.is_empty();
+            // A listener may look before all of the batch was judged.
+            decide.send_if_modified(|known| changed && !std::mem::replace(known, true));
             batch.drain(..).for_each(|event| takers.take(event));
             if takers.findings.due().is_some() && looked.elapsed() >= LOOK {
                 changed |= takers.elapsed();

@@ -1,6 +1,6 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
-use super::{Seen, State};
+use super::{Requests, Seen, State};
 use opdev_event::{
     ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Parsed,
     Paused, Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
@@ -103,7 +103,10 @@ impl State {
     /// the project, are the same.
     fn started(&mut self, started: Arc<Started>) {
         if self.started.is_some() {
+            let mut requests = Requests::default();
+            requests.keep_runs(&self.requests, started.at);
             *self = State {
+                requests,
                 version: self.version,
                 left: self.left + 1,
                 preferences: self.preferences.take(),

@@ -1,8 +1,12 @@
 //! The user's requests: what is under way, and how the last ones ended.
 
-use opdev_event::{BackgroundCommand, BackgroundRun, RequestFinished, RequestId, RequestStarted};
+use jiff::Timestamp;
+use opdev_event::{
+    BackgroundCommand, BackgroundEnd, BackgroundRun, RequestFinished, RequestId, RequestStarted,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Requests.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,19 @@ impl Requests {
     pub(super) fn background(&mut self, run: &Arc<BackgroundRun>) {
         let others = self.background.iter().filter(|other| !other.command.is_like(&run.command)).cloned();
         self.background = others.chain([Arc::clone(run)]).collect();
+    }
+
+    /// Keeps runs beside the screen where opdev goes to another cluster. Those under way end with the one it leaves.
+    pub(super) fn keep_runs(&mut self, before: &Requests, now: Timestamp) {
+        let ended = before.background.iter().map(|run| {
+            let mut run = BackgroundRun::clone(run);
+            run.end.get_or_insert_with(|| BackgroundEnd {
+                took: Duration::try_from(now.duration_since(run.began)).unwrap_or_default(),
+                problem: Some("stopped, for opdev went to another cluster".to_owned()),
+            });
+            Arc::new(run)
+        });
+        self.background = ended.collect();
     }
 
     pub(super) fn finish(&mut self, request: RequestFinished, limit: usize) {

@@ -345,7 +345,7 @@ impl Progress {
             Progress::Done(report) => json!({
                 "event": "torture.done", "findings": report.findings.len(), "plans": report.plans(),
                 "alarms": report.alarms, "flaky": report.flaky, "unmet": report.unmet, "leftOut": report.left_out,
-                "refused": report.refused, "withoutEffect": report.without_effect, "problems": report.problems, "seed": report.seed, "interrupted": report.interrupted,
+                "refused": report.refused, "withoutEffect": report.without_effect, "problems": report.problems, "notes": report.notes, "seed": report.seed, "interrupted": report.interrupted,
                 "tookMs": millis(&report.took),
             }),
         }

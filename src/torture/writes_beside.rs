@@ -36,7 +36,10 @@ pub(super) fn beside(
     let is_hit = |write: &Write| at.is_some_and(|at| write.point == *at || write.call == *at);
     let hit = disturbed.iter().position(is_hit);
     let equal = undisturbed.iter().zip(disturbed).take_while(|(one, other)| one.point == other.point).count();
-    let from = equal.min(hit.unwrap_or(equal)).saturating_sub(BEFORE);
+    let parted = equal.min(hit.unwrap_or(equal));
+    // Runs may part long before, where the order of writes is a matter of chance.
+    let near = hit.filter(|hit| hit - parted > MOST / 2).unwrap_or(parted);
+    let from = near.saturating_sub(BEFORE);
     let lines = |writes: &[Write]| -> Vec<String> { writes.iter().skip(from).map(line).collect() };
     let (mut before, mut after) = (lines(undisturbed), lines(disturbed));
     let mark = format!("· {how}");
@@ -99,6 +102,13 @@ mod tests {
         );
         assert_eq!(told.undisturbed, ["a", "b"]);
         assert_eq!(told.disturbed, ["a", "· stopped and started"]);
+        let far = Disturbance::Crash(Point { write: "59".to_owned(), nth: 1 });
+        let of = |first: &str| {
+            [write(first)].into_iter().chain((1..70).map(|at| write(&at.to_string()))).collect()
+        };
+        let (one, other): (Vec<Write>, Vec<Write>) = (of("a"), of("b"));
+        let told = beside(&one, &other, (&far, "killed after 59"));
+        assert_eq!(told.disturbed[..5], ["56", "57", "58", "59", "· killed after 59"]);
         let many: Vec<Write> = (0..60).map(|at| write(&at.to_string())).collect();
         let told = beside(&many, &[], (&Disturbance::Restart(0), "stopped and started"));
         assert_eq!(told.undisturbed.len(), MOST + 1);

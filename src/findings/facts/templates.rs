@@ -13,7 +13,9 @@ const RELOADS: [&str; 5] = ["reload", "watch", "refresh", "sidecar", "config-syn
 pub(crate) enum Takes {
     /// In files that the kubelet renews; the process may read them again.
     Files,
-    /// Once, at their start: variables, and files by subPath.
+    /// In files by subPath, which nobody renews.
+    SubPath,
+    /// Once, at their start: variables.
     Once,
 }
 
@@ -72,7 +74,7 @@ impl Template {
         let key = |one: &&Use| one.keys.is_empty() || one.keys.iter().any(|key| is_path(path, key));
         let found = self.uses.iter().filter(of).filter(key).map(|one| one.takes).max()?;
         // A process may read the files of a Secret again: mostly they are certificates.
-        let alone = found == Takes::Once || config.kind == "ConfigMap";
+        let alone = found >= Takes::SubPath || config.kind == "ConfigMap";
         (config.group.is_empty() && alone && !self.reloads && self.wanted > 0).then_some(found)
     }
 }
@@ -144,7 +146,7 @@ fn of_volumes(pod: &Value, uses: &mut Vec<Use>) {
                 };
                 let named = items(&volume[field]["items"]).find(|item| item["path"] == file.as_str());
                 let key = named.and_then(|item| text(&item["key"])).unwrap_or(file);
-                uses.push(Use { kind, name: name.clone(), keys: vec![key], takes: Takes::Once });
+                uses.push(Use { kind, name: name.clone(), keys: vec![key], takes: Takes::SubPath });
             }
         }
     }
@@ -183,7 +185,7 @@ mod tests {
                 "containers": [{"name": name, "volumeMounts": [mount]}]})
         };
         let sub = json!({"name": "config", "subPath": "app.conf"});
-        assert_eq!(takes("ConfigMap", ".data[app.conf]", &volume(sub.clone(), "web")), Some(Takes::Once));
+        assert_eq!(takes("ConfigMap", ".data[app.conf]", &volume(sub.clone(), "web")), Some(Takes::SubPath));
         assert_eq!(takes("ConfigMap", ".data.other", &volume(sub.clone(), "web")), None);
         assert_eq!(takes("ConfigMap", ".data[app.conf]", &volume(sub, "config-reloader")), None);
         let whole = json!({"name": "config"});

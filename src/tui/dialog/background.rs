@@ -117,7 +117,7 @@ impl Layer for Begin {
     }
 
     fn paste(&mut self, text: &str, _view: &mut ViewState) {
-        self.typed.push_str(text.trim());
+        self.typed.extend(text.trim().chars().take_while(|c| !c.is_control()).take(200));
     }
 
     fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
@@ -211,7 +211,10 @@ impl Layer for BackgroundPage {
             (_, Some('x')) if run.end.is_none() => {
                 return Answer::AskOn(Task::Cancel { id: run.request }.into());
             }
-            (_, Some('R')) if run.end.is_some() => return Answer::AskOn(request(run.command.clone())),
+            (_, Some('R')) if run.end.is_some() => {
+                *position = Position::default();
+                return Answer::AskOn(request(run.command.clone()));
+            }
             (_, Some('n')) if run.end.is_some() => {
                 return Answer::Open(Box::new(match &self.command {
                     BackgroundCommand::Torture { .. } => Begin::torture(view, state),

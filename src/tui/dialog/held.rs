@@ -72,7 +72,8 @@ impl Layer for HeldDialog {
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
         let what = what(held, cells);
         let roomy = canvas.body.height > 12;
-        let buttons = if self.asked_for { answers(held, cells, roomy) } else { super::later::answer_later() };
+        let buttons =
+            if self.asked_for { answers(held, cells, roomy) } else { opdev_panes::pages::answer_later() };
         let rows = scrolled(what, buttons, self.scroll, canvas.body);
         let file =
             if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };

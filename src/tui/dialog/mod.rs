@@ -10,7 +10,6 @@ mod findings;
 mod held;
 mod help;
 mod ignore;
-mod later;
 mod leave;
 mod memory;
 mod new;

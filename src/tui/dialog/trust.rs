@@ -63,7 +63,7 @@ impl Layer for TrustDialog {
         let Some(asked) = &state.trust else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
         let roomy = canvas.body.height > 14;
-        let buttons = if self.asked_for { answers(cells, roomy) } else { super::later::answer_later() };
+        let buttons = if self.asked_for { answers(cells, roomy) } else { opdev_panes::pages::answer_later() };
         let rows = scrolled(what(asked, cells), buttons, self.scroll, canvas.body);
         boxed("May opdev run this project?", &rows, None, view, canvas);
     }

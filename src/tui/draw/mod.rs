@@ -48,18 +48,23 @@ pub fn draw(state: &State, view: &mut ViewState, frame: &mut Frame<'_>, now: Tim
     }
 }
 
-/// Draws into a buffer.
+/// Brings lists and layers up to date: what is over closes, what asks the user opens.
+fn take_in(state: &State, view: &mut ViewState) {
+    view.refresh(state);
+    view.layers.retain(|layer| layer.is_open(state));
+    view.open_trust(state);
+    view.open_held(state);
+    super::drafts::open_reviews(view, state);
+}
+
+/// Takes in what is new, and draws into a buffer; too small a screen may open no question that takes a key.
 pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     view.screen.wake = None;
     view.screen.found_told = false;
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(view, buffer, area);
     }
-    view.refresh(state);
-    view.layers.retain(|layer| layer.is_open(state));
-    view.open_trust(state);
-    view.open_held(state);
-    super::drafts::open_reviews(view, state);
+    take_in(state, view);
     view.screen.shape = Shape::of(area.width, area.height);
     view.screen.spots = Spots::default();
     let top = header::header(state, view, area.width as usize, now);

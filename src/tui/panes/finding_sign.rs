@@ -7,8 +7,12 @@ use opdev_state::State;
 
 /// The colour of a finding.
 pub fn role(finding: &RuleFinding) -> Role {
-    match finding.severity {
-        _ if !finding.is_open() => Role::Good,
+    if finding.is_open() { role_of(finding.severity) } else { Role::Good }
+}
+
+/// The colour of a severity.
+pub fn role_of(severity: FindingSeverity) -> Role {
+    match severity {
         FindingSeverity::Error => Role::Bad,
         FindingSeverity::Warning => Role::Busy,
         FindingSeverity::Hint => Role::Dim,

@@ -165,6 +165,21 @@ fn pages_of_runs() {
     check("upgrade-asks-80x24", &none, "g v v 1", (80, 24));
 }
 
+#[test]
+fn any_size_holds_a_page() {
+    let took = Duration::from_secs(41);
+    let problem = Some("a line of an error that is as long as errors are\n".repeat(8));
+    let failed = torture(Some(BackgroundEnd { took, problem }));
+    let all = [with(vec![torture(None), upgrade(true)]), with(vec![failed, upgrade(false)])];
+    for state in &all {
+        for size in [(30, 8), (40, 10), (60, 9), (100, 12), (120, 14), (240, 8), (240, 60)] {
+            for keys in ["g t", "g t enter pgdn pgdn", "g v j", "g v j enter"] {
+                screen(state, &mut ViewState::default(), keys, size);
+            }
+        }
+    }
+}
+
 /// The requests of some keys, after those before.
 fn asked(state: &State, view: &mut ViewState, keys: &str) -> Vec<Request> {
     let commands = keys.split_whitespace().flat_map(|name| {
@@ -206,6 +221,11 @@ fn a_run_begins_with_what_was_chosen_and_can_be_stopped() {
     let ended = with(vec![torture(Some(BackgroundEnd { took, problem: None }))]);
     assert_eq!(asked(&ended, &mut ViewState::default(), "g t x"), [], "nothing is to be stopped");
     assert_eq!(asked(&ended, &mut ViewState::default(), "g t R"), [torture_it(Some(SAMPLE))]);
+    let mut view = ViewState::default();
+    let pasted = "v3\n--trust".to_owned();
+    asked(&none, &mut view, "g v");
+    update(&mut view, Input::Paste(pasted), &none);
+    assert_eq!(asked(&none, &mut view, "enter"), [from(Some("v3"))], "a line of it");
 }
 
 #[test]

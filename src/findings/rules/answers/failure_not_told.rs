@@ -42,7 +42,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     else {
         return;
     };
-    if !live.said.ready && live.said.trouble {
+    // Another condition may tell it while Ready is about what runs.
+    if live.said.trouble {
         return;
     }
     let said = if live.said.ready { "still says Ready" } else { "says nothing of it" };

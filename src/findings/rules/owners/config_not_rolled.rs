@@ -14,9 +14,9 @@ pub(crate) static RULE: Rule = Rule {
            it. Variables and files mounted by subPath are read once, when a pod starts: the pods go on with the old \
            values until somebody restarts them.",
     when: "a reconcile changed a key of a ConfigMap that the pods of the custom resource take as a \
-           variable or by subPath. 10 s later neither the spec of the workload nor its pods had been \
-           touched. It is a hint for Secrets, and for changes by others that led to a reconcile. It is a \
-           hint for a whole volume, too: the process may read its files again.",
+           variable. 10 s later neither the spec of the workload nor its pods had been touched. It is a hint \
+           for Secrets, and for changes by others that led to a reconcile. It is a hint for files, too: \
+           the process may read them again, and an operator may hand the new values over by a call.",
     never: "the first 10 s of a workload; keys that no pod takes; Secrets in whole volumes. Workloads \
            without replicas, with updateStrategy OnDelete, or with a reloader in their annotations, \
            containers or arguments are left out. So are pods that go meanwhile, and reconcilers that fail \
@@ -53,6 +53,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let sure = *takes == Takes::Once && *own && one.about.gvk.kind == "ConfigMap";
         let how = match takes {
             Takes::Once => "take once, when they start",
+            Takes::SubPath => "have by subPath, where nobody renews the file",
             Takes::Files => "have in files, which their process has to read again by itself",
         };
         let who = if *own { "the reconcile changed" } else { "a reconcile came for a change of" };

@@ -9,6 +9,10 @@ pub(super) trait Lines: Send {
     fn take(&mut self, line: &str, run: &mut BackgroundRun);
     /// Returns true if the last line has come.
     fn is_whole(&self) -> bool;
+    /// Why the command came to no end of its own, though it says so itself.
+    fn problem(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A level as the commands tell it.

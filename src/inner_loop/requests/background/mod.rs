@@ -9,7 +9,7 @@ mod upgrade;
 
 use super::Requests;
 use super::outcome::Done;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 use lines::Lines;
 use opdev_event::{BackgroundCommand, BackgroundEnd, BackgroundRun, Event, RequestId, words};
@@ -107,7 +107,7 @@ impl Requests {
         let status = child.wait().await.with_context(|| format!("{program} got lost"))?;
         group.end().await;
         if lines.is_whole() {
-            return Ok(());
+            return lines.problem().map_or(Ok(()), |problem| Err(anyhow!(problem)));
         }
         match errors.is_empty() {
             true => bail!("opdev {} ended with {status}", run.command.arguments().join(" ")),
@@ -125,12 +125,26 @@ impl Requests {
         let mut reader = BufReader::new(stream);
         let mut bytes = Vec::new();
         let mut told = Instant::now();
-        while (&mut reader).take(LONGEST).read_until(b'\n', &mut bytes).await.is_ok_and(|read| read > 0) {
+        // A line that is not told yet waits no longer than this for the next one.
+        let mut untold = false;
+        loop {
+            let mut limited = (&mut reader).take(LONGEST);
+            let next = limited.read_until(b'\n', &mut bytes);
+            let pause = if untold { PAUSE } else { Duration::MAX };
+            let Ok(read) = tokio::time::timeout(pause, next).await else {
+                self.events.emit(Event::BackgroundChanged(Arc::new(run.clone()))).await;
+                (told, untold) = (Instant::now(), false);
+                continue;
+            };
+            if !read.is_ok_and(|read| read > 0) && bytes.is_empty() {
+                break;
+            }
             let found = run.findings.len();
             lines.take(&String::from_utf8_lossy(&bytes), run);
             bytes.clear();
             self.opdev.under_way().insert(run.request, run.clone());
-            if told.elapsed() >= PAUSE || run.findings.len() > found {
+            untold = told.elapsed() < PAUSE && run.findings.len() == found;
+            if !untold {
                 self.events.emit(Event::BackgroundChanged(Arc::new(run.clone()))).await;
                 told = Instant::now();
             }

@@ -58,6 +58,7 @@ struct Ended {
     flaky: usize,
     left_out: usize,
     problems: Vec<String>,
+    notes: Vec<String>,
     took_ms: u64,
     interrupted: bool,
 }
@@ -84,6 +85,7 @@ pub(super) struct Torture {
     wanted: usize,
     scenarios: Vec<Scenario>,
     whole: bool,
+    problem: Option<String>,
 }
 
 impl Lines for Torture {
@@ -128,6 +130,10 @@ impl Lines for Torture {
 
     fn is_whole(&self) -> bool {
         self.whole
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.clone()
     }
 }
 
@@ -177,7 +183,7 @@ impl Torture {
         (columns, rows.collect())
     }
 
-    fn over(&self, ended: &Ended, run: &mut BackgroundRun) {
+    fn over(&mut self, ended: &Ended, run: &mut BackgroundRun) {
         self.tell(run);
         run.done = if ended.interrupted { run.done } else { 1000 };
         run.now = format!(
@@ -187,7 +193,12 @@ impl Torture {
             words::took(Duration::from_millis(ended.took_ms)),
             many(ended.flaky, "difference"),
         );
-        if ended.alarms == 0 {
+        if ended.interrupted {
+            self.problem = Some("broken off".to_owned());
+        } else if ended.plans == 0 && run.findings.is_empty() {
+            let why = ended.problems.first().map(|problem| format!(": {problem}")).unwrap_or_default();
+            self.problem = Some(format!("no plan could be tried{why}"));
+        } else if ended.alarms == 0 && run.findings.is_empty() {
             run.now = format!(
                 "{} in {}: each ends as it does undisturbed",
                 many(ended.plans, "plan"),
@@ -197,6 +208,7 @@ impl Torture {
         if ended.left_out > 0 {
             run.notes.push(format!("{} left out for lack of time", many(ended.left_out, "plan")));
         }
+        run.notes.extend(ended.notes.iter().cloned());
         run.notes.extend(ended.problems.iter().map(|problem| format!("not run: {problem}")));
     }
 }
@@ -260,13 +272,31 @@ mod tests {
         assert_eq!(found.about.last().unwrap().1, "Service b has no .spec");
         assert_eq!(found.place.as_ref().unwrap().to_string(), "a.go:7");
         let done = r#"{"event":"torture.done","findings":1,"plans":2,"alarms":1,"flaky":0,"unmet":0,"leftOut":0,"refused":0,
-            "withoutEffect":[],"problems":["grow: no quantity"],"seed":1,"interrupted":false,"tookMs":1500}"#;
+            "withoutEffect":[],"problems":["grow: no quantity"],"notes":["b.yaml is left out"],"seed":1,"interrupted":false,"tookMs":1500}"#;
         torture.take(&done.replace('\n', " "), &mut run);
         assert!(torture.is_whole() && run.rows[0].over);
         assert_eq!(
             (run.done, run.now.as_str()),
             (1000, "1 finding in 2 plans in 1.5 s; 0 differences did not come again")
         );
-        assert_eq!(run.notes, ["not run: grow: no quantity"]);
+        assert_eq!(run.notes, ["b.yaml is left out", "not run: grow: no quantity"]);
+        assert_eq!(torture.problem(), None);
+    }
+
+    #[test]
+    fn a_run_that_tried_nothing_is_no_success() {
+        let ended = |plans: usize, interrupted: bool| {
+            let mut run = begun(BackgroundCommand::Torture { sample: None });
+            let mut torture = Torture::default();
+            let line = format!(
+                r#"{{"event":"torture.done","findings":0,"plans":{plans},"alarms":0,"flaky":0,"leftOut":0,"notes":[],
+                "problems":["recreate: it never settled"],"interrupted":{interrupted},"tookMs":9}}"#
+            );
+            torture.take(&line.replace('\n', " "), &mut run);
+            torture.problem()
+        };
+        assert_eq!(ended(0, false).unwrap(), "no plan could be tried: recreate: it never settled");
+        assert_eq!(ended(7, true).unwrap(), "broken off");
+        assert_eq!(ended(7, false), None);
     }
 }

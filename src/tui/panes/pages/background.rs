@@ -1,10 +1,11 @@
 //! The page of a run beside the screen: how far it is, its variants or scenarios, what it has found, and all of one finding.
 
 use super::finding::named;
+use crate::finding_sign::role_of;
 use crate::text::{Row, clean, cut, left, right, width, wrap};
 use crate::theme::{Role, Theme};
 use jiff::Timestamp;
-use opdev_event::{BackgroundCommand, BackgroundFinding, BackgroundRun, FindingSeverity, words};
+use opdev_event::{BackgroundCommand, BackgroundFinding, BackgroundRun, words};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::cell::Cell;
@@ -80,7 +81,8 @@ pub fn draw(
     place: Rect,
     now: Timestamp,
 ) -> (Option<u16>, u16) {
-    let finding = run.findings.get(position.chosen.min(run.findings.len().saturating_sub(1)));
+    let at = position.chosen.min(run.findings.len().saturating_sub(1));
+    let finding = run.findings.get(at);
     if let Some(finding) = finding.filter(|_| position.whole) {
         draw_finding(finding, position, (buffer, theme), place);
         return (None, place.bottom());
@@ -89,6 +91,9 @@ pub fn draw(
     let mut rows = head(run, cells, now);
     let room = (place.height as usize / 2).max(3);
     rows.extend(table(run, cells).into_iter().take(room.saturating_sub(rows.len()).max(2)));
+    if !run.findings.is_empty() && place.width < BESIDE {
+        rows.extend(notes(run, cells).into_iter().take(2));
+    }
     if run.findings.is_empty() {
         rows.push(Row::default());
         rows.extend(nothing(run, cells));
@@ -97,18 +102,21 @@ pub fn draw(
     let y = put(&rows, (buffer, theme), place);
     let Some(finding) = finding else { return (None, y) };
     let below = Rect { y: y + 1, height: place.bottom().saturating_sub(y + 1), ..place };
+    if below.height == 0 {
+        return (None, y);
+    }
     divider((buffer, theme), (place, y), &format!("Found · {}", run.findings.len()));
     let beside = place.width >= BESIDE;
     let listed = Rect { width: if beside { LIST } else { place.width }, ..below };
     let most = if beside { below.height as usize } else { ROWS.min((below.height as usize / 3).max(1)) };
-    let skip = (position.chosen + 1).saturating_sub(most);
+    let skip = (at + 1).saturating_sub(most);
     let mut end = below.y;
-    for (at, one) in run.findings.iter().enumerate().skip(skip).take(most) {
-        let row = line(one, listed.width as usize, at == position.chosen);
-        row.draw(buffer, theme, (below.x, end), listed.width as usize, at == position.chosen);
+    for (row, one) in run.findings.iter().enumerate().skip(skip).take(most) {
+        let drawn = line(one, listed.width as usize, row == at);
+        drawn.draw(buffer, theme, (below.x, end), listed.width as usize, row == at);
         end += 1;
     }
-    let chosen = Some(below.y + (position.chosen - skip) as u16);
+    let chosen = Some(below.y + (at - skip) as u16);
     if beside {
         let notes = notes(run, LIST as usize - 1);
         let free = Rect { y: end + 1, height: below.bottom().saturating_sub(end + 1), ..listed };
@@ -120,7 +128,7 @@ pub fn draw(
         let right = Rect { x: right.x + 1, width: right.width - 1, ..right };
         draw_finding(finding, position, (buffer, theme), right);
     } else if below.bottom() >= end + LEAST {
-        divider((buffer, theme), (place, end), &format!("{} of {}", position.chosen + 1, run.findings.len()));
+        divider((buffer, theme), (place, end), &format!("{} of {}", at + 1, run.findings.len()));
         let page = Rect { y: end + 1, height: below.bottom() - end - 1, ..place };
         draw_finding(finding, position, (buffer, theme), page);
     }
@@ -200,7 +208,7 @@ fn table(run: &BackgroundRun, cells: usize) -> Vec<Row> {
     for row in &run.rows {
         let judged = run.end.is_some() || matches!(run.command, BackgroundCommand::Torture { .. });
         let (role, sign) = match row.worst {
-            Some(worst) => (role(worst), worst.sign()),
+            Some(worst) => (role_of(worst), worst.sign()),
             None if row.over && judged => (Role::Good, "●"),
             None if row.over => (Role::Dim, "·"),
             None if run.end.is_some() || waits => (Role::Dim, " "),
@@ -210,14 +218,6 @@ fn table(run: &BackgroundRun, cells: usize) -> Vec<Row> {
         rows.push(Row::new(role, format!(" {sign} ")).and(Role::Text, lined(&row.cells)));
     }
     rows
-}
-
-fn role(severity: FindingSeverity) -> Role {
-    match severity {
-        FindingSeverity::Error => Role::Bad,
-        FindingSeverity::Warning => Role::Busy,
-        FindingSeverity::Hint => Role::Dim,
-    }
 }
 
 fn nothing(run: &BackgroundRun, cells: usize) -> Vec<Row> {
@@ -248,7 +248,7 @@ fn line(finding: &BackgroundFinding, cells: usize, chosen: bool) -> Row {
     let times = if finding.times.is_empty() { String::new() } else { format!("  {}", finding.times) };
     let room = cells.saturating_sub(5 + width(&times));
     Row::new(Role::Text, format!(" {mark}"))
-        .and(role(finding.severity), format!("{} ", finding.severity.sign()))
+        .and(role_of(finding.severity), format!("{} ", finding.severity.sign()))
         .and(Role::Text, left(&clean(&finding.title), room))
         .and(Role::Dim, times)
 }
@@ -261,7 +261,7 @@ fn page(finding: &BackgroundFinding, cells: usize) -> Vec<Row> {
         .enumerate()
         .map(|(at, line)| {
             let sign = if at == 0 { finding.severity.sign() } else { " " };
-            Row::new(role(finding.severity), format!(" {sign} ")).and(Role::Title, line)
+            Row::new(role_of(finding.severity), format!(" {sign} ")).and(Role::Title, line)
         })
         .collect();
     for (name, text) in &finding.about {
