@@ -225,7 +225,11 @@ fn a_run_begins_with_what_was_chosen_and_can_be_stopped() {
     let pasted = "v3\n--trust".to_owned();
     asked(&none, &mut view, "g v");
     update(&mut view, Input::Paste(pasted), &none);
-    assert_eq!(asked(&none, &mut view, "enter"), [from(Some("v3"))], "a line of it");
+    assert_eq!(
+        asked(&none, &mut view, "enter"),
+        [from(Some("v3--trust"))],
+        "one argument, whatever it holds"
+    );
 }
 
 #[test]
