@@ -4,6 +4,7 @@
 
 use super::fixture::{broken, busy, events, in_theme, of, sources, started};
 use super::frames::screen;
+use super::storm::panicked;
 use opdev_panes::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
@@ -139,7 +140,7 @@ fn is(name: &str, got: &str) {
 fn the_pictures_in_the_readme_are_the_screen() {
     let size = (120, 36);
     let dark = || in_theme(Theme::named("dark").unwrap());
-    is("screen.svg", &svg(&screen(&busy(), &mut dark(), "j", size)));
+    is("failed.svg", &svg(&screen(&panicked(), &mut dark(), "1 j 4", size)));
     let mut broken_too = events();
     broken_too.push(broken());
     let frames = [

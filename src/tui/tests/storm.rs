@@ -321,8 +321,8 @@ fn text_of(state: &State, keys: &str) -> String {
     super::frames::text(&screen(state, &mut ViewState::default(), keys, (80, 24)))
 }
 
-#[test]
-fn a_reconcile_that_panicked() {
+/// The moment with a reconcile that panicked.
+pub(super) fn panicked() -> State {
     let mut all = moment();
     let retry = CauseKind::Retry { attempt: 4, error: "panic: assignment to entry in nil map".to_owned() };
     let mut failed = fixture::reconcile(
@@ -351,8 +351,12 @@ fn a_reconcile_that_panicked() {
     });
     failed.process = trace(None, "session-cache");
     all.push(Event::Reconciled(Arc::new(failed)));
-    let state = of(all);
+    of(all)
+}
+
+#[test]
+fn a_reconcile_that_panicked() {
     for (width, height) in [(80, 24), (120, 36)] {
-        check(&format!("panic-{width}x{height}"), &state, "1 j 4", (width, height));
+        check(&format!("panic-{width}x{height}"), &panicked(), "1 j 4", (width, height));
     }
 }
