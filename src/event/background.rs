@@ -24,20 +24,29 @@ pub enum BackgroundCommand {
 }
 
 impl BackgroundCommand {
-    /// Its arguments, the name of the command first.
+    /// The name of the command.
+    pub fn name(&self) -> &'static str {
+        match self {
+            BackgroundCommand::Torture { .. } => "torture",
+            BackgroundCommand::Upgrade { .. } => "upgrade",
+        }
+    }
+
+    /// Its arguments behind the name and the options. A file of a project may be named like an option.
     pub fn arguments(&self) -> Vec<String> {
-        let (name, value) = match self {
-            BackgroundCommand::Torture { sample } => ("torture", sample.clone().map(|sample| vec![sample])),
-            BackgroundCommand::Upgrade { from } => {
-                ("upgrade", from.as_ref().map(|from| vec![format!("--from={from}")]))
+        match self {
+            BackgroundCommand::Torture { sample: Some(sample) } if sample.starts_with('-') => {
+                vec!["--".to_owned(), sample.clone()]
             }
-        };
-        [name.to_owned()].into_iter().chain(value.into_iter().flatten()).collect()
+            BackgroundCommand::Torture { sample } => sample.iter().cloned().collect(),
+            BackgroundCommand::Upgrade { from } => from.iter().map(|from| format!("--from={from}")).collect(),
+        }
     }
 
     /// The command line that does the same in a shell.
     pub fn line(&self) -> String {
-        let all: Vec<String> = std::iter::once("opdev".to_owned()).chain(self.arguments()).collect();
+        let words = ["opdev", self.name()].map(str::to_owned);
+        let all: Vec<String> = words.into_iter().chain(self.arguments()).collect();
         super::shell::line(&all)
     }
 
@@ -140,12 +149,16 @@ mod tests {
                 BackgroundCommand::Torture { sample: Some("config/my sample.yaml".to_owned()) },
                 "opdev torture 'config/my sample.yaml'",
             ),
+            (
+                BackgroundCommand::Torture { sample: Some("--exec=ok/a.yaml".to_owned()) },
+                "opdev torture -- --exec=ok/a.yaml",
+            ),
             (BackgroundCommand::Upgrade { from: None }, "opdev upgrade"),
             (BackgroundCommand::Upgrade { from: Some("v1.3.0".to_owned()) }, "opdev upgrade --from=v1.3.0"),
         ];
         for (command, line) in &all {
             assert_eq!(command.line(), *line);
         }
-        assert!(all[0].0.is_like(&all[1].0) && !all[0].0.is_like(&all[2].0));
+        assert!(all[0].0.is_like(&all[1].0) && !all[0].0.is_like(&all[3].0));
     }
 }

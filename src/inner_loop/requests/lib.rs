@@ -1,7 +1,7 @@
 //! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped
 //! where it is cancelled. Never reconciles; what it writes, it writes as field manager `opdev`. One file per
-//! group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`. `send` is the
-//! way to the API server.
+//! group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`. `background`
+//! runs commands of opdev itself beside the screen. `send` is the way to the API server.
 
 mod background;
 pub mod chart_dependencies;
@@ -14,6 +14,7 @@ mod leave;
 mod missing_rules;
 pub(crate) mod objects;
 mod outcome;
+mod output_lines;
 mod path_completion;
 mod pause;
 pub mod reload_request;

@@ -3,19 +3,18 @@
 
 use super::Requests;
 use super::outcome::Done;
+use super::output_lines::each_line;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use opdev_event::sink::EventSink;
 use opdev_event::{Level, LogLine, ProgramRun};
 use opdev_os::child::{GroupEnd, ProcessGroup};
 use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::io::AsyncRead;
 use tokio::process::Command;
 
 /// Lines of an error that are told with it.
 const TOLD: usize = 4;
-/// Bytes of a line; a longer one is told in parts.
-const LONGEST: u64 = 16 << 10;
 
 impl Requests {
     pub(super) async fn run_program(&self, program: &ProgramRun) -> Result<Done> {
@@ -58,31 +57,28 @@ async fn tell(
     events: &EventSink,
 ) -> Vec<String> {
     let mut last: Vec<String> = Vec::new();
-    let Some(stream) = stream else { return last };
-    let mut reader = BufReader::new(stream);
-    let mut bytes = Vec::new();
-    while (&mut reader).take(LONGEST).read_until(b'\n', &mut bytes).await.is_ok_and(|read| read > 0) {
-        let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
-        bytes.clear();
+    each_line(stream, |line| {
         let told = LogLine {
             at: Timestamp::now(),
             level,
             target: name.to_owned(),
-            message: line.clone(),
+            message: line.to_owned(),
             reconcile: None,
         };
         // Lines that come too fast for the screen are counted, and never hold the operator up.
         events.log(told);
-        last.push(line);
+        last.push(line.to_owned());
         if last.len() > TOLD {
             last.remove(0);
         }
-    }
+    })
+    .await;
     last
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::output_lines::LONGEST;
     use super::*;
     use opdev_event::Event;
 

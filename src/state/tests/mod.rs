@@ -581,6 +581,7 @@ fn all_history_together_stays_within_its_budget_and_is_shared_fairly() {
 }
 
 #[cfg(test)]
+mod background;
 mod metadata;
 
 #[cfg(test)]

@@ -93,6 +93,8 @@ mod tests {
         assert!(run(&json!({"phase": "Failed"}), |_, _| {}).is_empty(), "a phase says it");
         let unready = json!({"conditions": [{"type": "Ready", "status": "False"}]});
         assert!(run(&unready, |_, _| {}).is_empty(), "a condition says it");
+        let both = json!({"conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False"}]});
+        assert!(run(&both, |_, _| {}).is_empty(), "another condition says it beside Ready");
         let writes = |one: &mut Evidence, number: usize| {
             if number == 1 {
                 let status = update(&cr("a"), "status", vec![field(".status.phase", 1, 2)]);

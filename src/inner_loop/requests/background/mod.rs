@@ -9,6 +9,7 @@ mod upgrade;
 
 use super::Requests;
 use super::outcome::Done;
+use super::output_lines::each_line;
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 use lines::Lines;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
-/// Bytes of a line; a report of many findings is one line.
+/// Bytes of a line of JSON; a report of many findings is one line.
 const LONGEST: u64 = 16 << 20;
 /// Lines of an error that are told with it.
 const TOLD: usize = 8;
@@ -49,7 +50,7 @@ impl Requests {
             if under_way.values().any(|other| other.command.is_like(command)) {
                 bail!("one is under way already; its page stops it with `x`");
             }
-            under_way.insert(id, run.clone());
+            under_way.insert(id, Arc::new(run.clone()));
         }
         let ended = self.follow(&mut run).await;
         self.opdev.under_way().remove(&id);
@@ -67,12 +68,19 @@ impl Requests {
     /// A run was cancelled: what it had found stays.
     pub(super) async fn background_cancelled(&self, id: RequestId) {
         let run = self.opdev.under_way().remove(&id);
-        if let Some(mut run) = run {
+        if let Some(mut run) = run.map(Arc::unwrap_or_clone) {
             let took = Timestamp::now().duration_since(run.began);
             let took = Duration::try_from(took).unwrap_or_default();
             run.end = Some(BackgroundEnd { took, problem: Some("stopped".to_owned()) });
             self.events.emit(Event::BackgroundChanged(Arc::new(run))).await;
         }
+    }
+
+    /// Tells how far a run is, and keeps that for the case that it is cancelled.
+    async fn tell_progress(&self, run: &BackgroundRun) {
+        let run = Arc::new(run.clone());
+        self.opdev.under_way().insert(run.request, Arc::clone(&run));
+        self.events.emit(Event::BackgroundChanged(run)).await;
     }
 
     async fn follow(&self, run: &mut BackgroundRun) -> Result<()> {
@@ -84,17 +92,18 @@ impl Requests {
             BackgroundCommand::Torture { .. } => &["--json"],
             BackgroundCommand::Upgrade { .. } => &["--output", "json-lines"],
         };
-        self.events.emit(Event::BackgroundChanged(Arc::new(run.clone()))).await;
+        self.tell_progress(run).await;
         // Its own programs end with it, and its worktrees are taken away.
         let group =
             ProcessGroup::start(GroupEnd::Asked).await.context("a process group cannot be made with `sh`")?;
         let mut command = Command::new(&self.opdev.program);
         command
-            .args(run.command.arguments())
+            .arg(run.command.name())
             .args(format)
             .args(&self.opdev.options)
             .arg("--project")
             .arg(&self.project.root)
+            .args(run.command.arguments())
             .current_dir(&self.project.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -110,7 +119,7 @@ impl Requests {
             return lines.problem().map_or(Ok(()), |problem| Err(anyhow!(problem)));
         }
         match errors.is_empty() {
-            true => bail!("opdev {} ended with {status}", run.command.arguments().join(" ")),
+            true => bail!("{} ended with {status}", run.command.line()),
             false => bail!("{}", errors.join("\n")),
         }
     }
@@ -132,7 +141,7 @@ impl Requests {
             let next = limited.read_until(b'\n', &mut bytes);
             let pause = if untold { PAUSE } else { Duration::MAX };
             let Ok(read) = tokio::time::timeout(pause, next).await else {
-                self.events.emit(Event::BackgroundChanged(Arc::new(run.clone()))).await;
+                self.tell_progress(run).await;
                 (told, untold) = (Instant::now(), false);
                 continue;
             };
@@ -142,35 +151,26 @@ impl Requests {
             let found = run.findings.len();
             lines.take(&String::from_utf8_lossy(&bytes), run);
             bytes.clear();
-            self.opdev.under_way().insert(run.request, run.clone());
             untold = told.elapsed() < PAUSE && run.findings.len() == found;
             if !untold {
-                self.events.emit(Event::BackgroundChanged(Arc::new(run.clone()))).await;
+                self.tell_progress(run).await;
                 told = Instant::now();
             }
         }
     }
 }
 
-/// The first lines of a stream, once it ends.
+/// The first lines of a stream, once it ends: they say what is wrong, and those of a stack follow.
 async fn first_lines(stream: Option<impl AsyncRead + Unpin>) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
-    let Some(stream) = stream else { return told };
-    let mut reader = BufReader::new(stream);
-    let mut bytes = Vec::new();
-    while (&mut reader).take(LONGEST).read_until(b'\n', &mut bytes).await.is_ok_and(|read| read > 0) {
-        let line = String::from_utf8_lossy(&bytes);
+    each_line(stream, |line| {
         let line = words::visible_line(line.trim_end());
-        bytes.clear();
         // Notes are told by the report.
-        if line.is_empty() || line.starts_with("note: ") {
-            continue;
-        }
-        // The first lines say what is wrong; those of a stack follow.
-        if told.len() < TOLD {
+        if !line.is_empty() && !line.starts_with("note: ") && told.len() < TOLD {
             told.push(line.strip_prefix("error: ").unwrap_or(&line).to_owned());
         }
-    }
+    })
+    .await;
     told
 }
 

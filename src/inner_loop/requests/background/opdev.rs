@@ -13,7 +13,7 @@ pub struct Opdev {
     pub(super) program: PathBuf,
     /// The options that this opdev was started with and that the commands take, too.
     pub(super) options: Vec<String>,
-    under_way: Arc<Mutex<BTreeMap<RequestId, BackgroundRun>>>,
+    under_way: Arc<Mutex<BTreeMap<RequestId, Arc<BackgroundRun>>>>,
 }
 
 impl Opdev {
@@ -28,8 +28,8 @@ impl Opdev {
         Opdev { program, options, under_way: Arc::default() }
     }
 
-    /// Runs that have not ended.
-    pub(super) fn under_way(&self) -> MutexGuard<'_, BTreeMap<RequestId, BackgroundRun>> {
+    /// Runs that have not ended, as they were told last.
+    pub(super) fn under_way(&self) -> MutexGuard<'_, BTreeMap<RequestId, Arc<BackgroundRun>>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -66,11 +66,7 @@ pub fn title(run: &BackgroundRun) -> String {
 
 /// Its progress in a few words, for the first line of the screen; nothing once it is over.
 pub fn short(run: &BackgroundRun) -> Option<String> {
-    let name = match &run.command {
-        BackgroundCommand::Torture { .. } => "torture",
-        BackgroundCommand::Upgrade { .. } => "upgrade",
-    };
-    run.end.is_none().then(|| format!("{name} {} %", run.done / 10))
+    run.end.is_none().then(|| format!("{} {} %", run.command.name(), run.done / 10))
 }
 
 /// Draws the page; the answer is the row of the chosen finding, and the row below the list.
