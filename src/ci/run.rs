@@ -54,6 +54,8 @@ pub struct CiInput {
     pub run_commands: bool,
     /// The findings that fail a scenario.
     pub findings: Gate,
+    /// True if samples are disturbed once they have settled.
+    pub disturbs: bool,
     /// True if the control planes of scenarios that failed go on; no other scenario begins then.
     pub keep: bool,
     /// The folder for recordings of the scenarios, each in a folder of its own.
@@ -80,6 +82,7 @@ impl CiInput {
             cluster: self.cluster.clone(),
             operator: self.operator.clone(),
             findings: self.findings,
+            disturbs: self.disturbs,
             keep: self.keep,
             shutdown: self.shutdown.clone(),
         }

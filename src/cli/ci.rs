@@ -69,6 +69,9 @@ pub(super) struct CiArgs {
     /// The findings that fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FailingFindings::Error, conflicts_with = "program")]
     findings: FailingFindings,
+    /// Leave settled samples alone: delete and change none of their children, and do not stop the program
+    #[arg(long, conflicts_with = "program")]
+    no_disturb: bool,
     /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig
     /// and wait for ctrl-c
     #[arg(long, conflicts_with = "program")]
@@ -369,6 +372,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
     };
     Ok(CiInput {
         findings: args.findings.into(),
+        disturbs: !args.no_disturb && project.settings.findings.experiments != Some(false),
         cluster: Choice {
             embedded: args.context.is_none(),
             never_embedded: args.context.is_some(),

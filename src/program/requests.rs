@@ -99,12 +99,29 @@ impl Handles {
                 let (programs, rules): (Vec<_>, _) = (of_each.collect(), rules.clone());
                 Some(async move { disturb(&programs, &rules) }.boxed())
             }
+            OperatorTask::StopPrograms if !self.0.is_empty() => Some(self.tell_all(|| Ask::Stop)),
+            OperatorTask::StartPrograms if !self.0.is_empty() => Some(self.tell_all(|| Ask::Start)),
             // `inner_loop/requests` answers these.
             OperatorTask::CatchUp { .. }
             | OperatorTask::Disturb { .. }
+            | OperatorTask::StopPrograms
+            | OperatorTask::StartPrograms
             | OperatorTask::Pause { .. }
             | OperatorTask::Resume { .. } => None,
         }
+    }
+
+    /// Tells all supervisors the same. What becomes of it, the states of the programs say.
+    fn tell_all(&self, what: fn() -> Ask) -> BoxFuture<'static, Answer> {
+        let asks: Vec<_> = self.0.iter().map(|program| program.ask.clone()).collect();
+        async move {
+            for ask in asks {
+                let gone = || ("the program is looked after no more".to_owned(), None);
+                ask.send(what()).await.map_err(|_| gone())?;
+            }
+            Ok(String::new())
+        }
+        .boxed()
     }
 
     /// The program that reconciles a kind.

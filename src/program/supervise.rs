@@ -57,6 +57,10 @@ pub enum Ask {
     },
     /// Build and start anew, whatever has changed.
     Restart,
+    /// Stop until a start is asked for, or a file is saved.
+    Stop,
+    /// Start what was built last, if nothing runs.
+    Start,
 }
 
 /// The environment variables of the program beside those of the project.
@@ -414,6 +418,9 @@ impl Life {
                 self.saved_at = Some(at);
             }
             Ask::Restart => {}
+            Ask::Stop => return self.stand_still().await,
+            Ask::Start if self.running.is_none() => return self.start(Vec::new()).await,
+            Ask::Start => return,
         }
         self.crashes = Crashes::default();
         self.build().await;
@@ -499,6 +506,14 @@ impl Life {
         }
         self.vet.begin(&self.builder, &files);
         self.start(files).await;
+    }
+
+    /// Stops, and waits until somebody asks for a start.
+    async fn stand_still(&mut self) {
+        self.retry = None;
+        self.stop().await;
+        self.state = ProcessState::Waiting { why: "opdev to start it again".to_owned() };
+        self.tell().await;
     }
 
     async fn stop(&mut self) {

@@ -49,6 +49,8 @@ pub struct Setup {
     pub operator: Settings,
     /// The findings that fail a scenario.
     pub findings: Gate,
+    /// True if samples are disturbed once they have settled.
+    pub disturbs: bool,
     /// True if a world in which something failed is left as it is.
     pub keep: bool,
     /// Fires when all is to end.

@@ -39,9 +39,15 @@ fn a_good_sample_is_green_and_its_reports_say_so() {
         "{text}"
     );
     let junit = fs::read_to_string(root.join("junit.xml")).unwrap();
-    for step in
-        ["00-apply", "01-settled", "02-second reconcile writes nothing", "03-delete", "04-nothing is left"]
-    {
+    for step in [
+        "00-apply",
+        "01-settled",
+        "02-second reconcile writes nothing",
+        "03-a child of each kind is deleted",
+        "04-a child of each kind is changed",
+        "05-delete",
+        "06-nothing is left",
+    ] {
         assert!(junit.contains(&format!("name=\"{step}\" classname=\"samples/memcached.yaml\"")), "{junit}");
     }
     assert!(junit.contains("failures=\"0\" errors=\"0\""), "{junit}");

@@ -2,8 +2,8 @@
 
 use crate::oracle::oracle;
 use crate::traced::go_is_there;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 /// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of
 /// the script.
@@ -51,22 +51,9 @@ fn a_second_reconcile_of_a_go_operator_is_judged() {
     if !go_is_there() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let project = folder.path().join("operator");
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/findings/operator");
-    copy(&from, &project);
-    let opdev = |arguments: &[&str]| {
-        let mut opdev = Command::new(env!("CARGO_BIN_EXE_opdev"));
-        opdev.args(arguments).current_dir(&project).env("XDG_STATE_HOME", folder.path().join("state"));
-        opdev.env_remove("KUBECONFIG").output().unwrap()
-    };
-    assert!(opdev(&["trust"]).status.success());
+    let (_folder, project) = operator();
     for (shows, good) in [("healthy-order", true), ("still-writes", false)] {
-        let sample = format!(
-            "apiVersion: findings.example.com/v1\nkind: Case\nmetadata: {{name: a}}\nspec: {{shows: {shows}, env: {{A: b}}}}\n"
-        );
-        std::fs::write(project.join("config/samples/a.yaml"), sample).unwrap();
-        let out = opdev(&["ci", "config/samples/a.yaml", "--findings", "none"]);
+        let out = ci(&project, shows, &["--findings", "none", "--no-disturb"]);
         let said = String::from_utf8_lossy(&out.stdout);
         assert_eq!(out.status.success(), good, "{shows}: {said}{}", String::from_utf8_lossy(&out.stderr));
         if !good {
@@ -75,6 +62,57 @@ fn a_second_reconcile_of_a_go_operator_is_judged() {
             assert!(said.contains("(controllers/reconciler.go:"), "{said}");
         }
     }
+}
+
+/// `opdev ci` deletes a child of its own accord: that a controller does not hear of it is known then, and fails
+/// the scenario.
+#[test]
+fn a_child_that_nobody_watches_fails_a_scenario() {
+    if !go_is_there() {
+        return;
+    }
+    let (_folder, project) = operator();
+    let out = ci(&project, "missing-watch", &[]);
+    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("opdev explain missing-watch") && said.contains("was deleted by somebody else"), "{said}");
+    let out = ci(&project, "missing-watch", &["--no-disturb"]);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "what nobody has disturbed is a warning: {said}");
+    // One that hears of its children, and starts again where it was.
+    let out = ci(&project, "healthy-order", &["--junit", "junit.xml"]);
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stdout));
+    let junit = std::fs::read_to_string(project.join("junit.xml")).unwrap();
+    for step in
+        ["a child of each kind is deleted", "a child of each kind is changed", "changed while the program is stopped"]
+    {
+        assert!(junit.contains(step), "{junit}");
+    }
+}
+
+/// The operator with a fault for each word in `shows`, and its folder.
+fn operator() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("operator");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/findings/operator"), &project);
+    let trusted = opdev(&project, &["trust"]);
+    assert!(trusted.status.success());
+    (folder, project)
+}
+
+fn opdev(project: &Path, arguments: &[&str]) -> Output {
+    let mut opdev = Command::new(env!("CARGO_BIN_EXE_opdev"));
+    opdev.args(arguments).current_dir(project).env("XDG_STATE_HOME", project.with_extension("state"));
+    opdev.env_remove("KUBECONFIG").output().unwrap()
+}
+
+/// Runs `opdev ci` over a sample that asks for one of its faults.
+fn ci(project: &Path, shows: &str, arguments: &[&str]) -> Output {
+    let sample = format!(
+        "apiVersion: findings.example.com/v1\nkind: Case\nmetadata: {{name: a}}\nspec: {{shows: {shows}, env: {{A: b}}}}\n"
+    );
+    std::fs::write(project.join("config/samples/a.yaml"), sample).unwrap();
+    opdev(project, &[&["ci", "config/samples/a.yaml"], arguments].concat())
 }
 
 fn copy(from: &Path, to: &Path) {

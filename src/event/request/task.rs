@@ -112,6 +112,10 @@ pub enum OperatorTask {
         /// The faults, each with the calls that it hits.
         rules: Vec<FaultRule>,
     },
+    /// Stop the operator's own programs until they are started again.
+    StopPrograms,
+    /// Start what was built last of the operator's own programs.
+    StartPrograms,
 }
 
 /// Opens a text or a change before it is written, or goes on with an open one.

@@ -7,7 +7,7 @@ use crate::{DraftId, TrustAnswer};
 const PARTLY_DONE: &str =
     "what was done before stays, and the API server may still carry out the call that was under way";
 /// The known facts about a cancelled task that makes one call, or that somebody else carries out.
-const PERHAPS_DONE: &str = "it may have been carried out all the same";
+const PERHAPS_DONE: &str = "it may have been carried out anyway";
 
 impl Task {
     /// The task in words, such as `apply samples/memcached.yaml`.
@@ -74,7 +74,7 @@ impl Task {
         match self {
             Task::Object(task) => task.once_cancelled(),
             Task::Draft(DraftTask::Write { .. }) => {
-                "the change stays open; the API server may have taken it all the same"
+                "the change stays open; the API server may have taken it anyway"
             }
             Task::Draft(_) => "nothing was written",
             Task::Project(ProjectTask::Run { .. }) => "the program was ended",
@@ -130,7 +130,7 @@ impl ObjectTask {
         match self {
             ObjectTask::Apply { .. } => PARTLY_DONE,
             ObjectTask::Scale { .. } | ObjectTask::Delete { .. } | ObjectTask::DropFinalizers { .. } => {
-                "the API server may have carried it out all the same"
+                "the API server may have carried it out anyway"
             }
             ObjectTask::FailPod { .. } => PERHAPS_DONE,
         }
@@ -151,6 +151,8 @@ impl OperatorTask {
                 let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
                 format!("inject faults: {}", rules.join(", "))
             }
+            OperatorTask::StopPrograms => "stop the operator's program".to_owned(),
+            OperatorTask::StartPrograms => "start the operator's program".to_owned(),
         }
     }
 
@@ -163,15 +165,19 @@ impl OperatorTask {
             OperatorTask::Check { .. } => "check",
             OperatorTask::CatchUp { .. } => "catch up with",
             OperatorTask::Disturb { .. } => "disturb",
+            OperatorTask::StopPrograms => "stop",
+            OperatorTask::StartPrograms => "start",
         }
     }
 
     fn writes(&self) -> bool {
         match self {
             // A reconcile itself writes nothing while the cluster is read-only.
-            OperatorTask::Reconcile { .. } | OperatorTask::CatchUp { .. } | OperatorTask::Disturb { .. } => {
-                false
-            }
+            OperatorTask::Reconcile { .. }
+            | OperatorTask::CatchUp { .. }
+            | OperatorTask::Disturb { .. }
+            | OperatorTask::StopPrograms
+            | OperatorTask::StartPrograms => false,
             OperatorTask::Pause { .. }
             | OperatorTask::Resume { .. }
             | OperatorTask::Step { .. }

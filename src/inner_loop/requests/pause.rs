@@ -36,6 +36,9 @@ impl Requests {
             OperatorTask::Disturb { .. } => {
                 bail!("the project has no program of its own; faults concern the calls of such a program")
             }
+            OperatorTask::StopPrograms | OperatorTask::StartPrograms => {
+                bail!("the project has no program of its own")
+            }
         }
     }
 

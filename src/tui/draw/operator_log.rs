@@ -28,7 +28,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     }
     let below = last - view.log.scroll;
     if view.log.held && below > 0 {
-        let text = format!(" held · {below} below (G) ");
+        let text = format!(" scroll lock · {below} below (G) ");
         let cells = (area.width as usize).min(text.chars().count());
         let x = area.right().saturating_sub(cells as u16 + 1).max(area.x);
         Row::new(Role::Busy, text).draw(buffer, view.look.theme, (x, area.bottom()), cells, false);

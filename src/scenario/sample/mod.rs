@@ -1,13 +1,15 @@
-//! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, deleted,
-//! nothing left behind.
+//! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, disturbed,
+//! deleted, nothing left behind.
 
-use super::found::{self, Gate};
-use super::inventory::{before, inventory, may_stay, stays};
-use super::manifest::manifests;
-use super::report::{Case, Outcome, Suite};
-use super::settled::BEHIND;
-use super::shared_cluster::inside;
-use super::world::{Setup, World, all_waits, held, waits};
+mod disturb;
+
+use crate::found::{self, Gate};
+use crate::inventory::{before, inventory, may_stay, stays};
+use crate::manifest::manifests;
+use crate::report::{Case, Outcome, Suite};
+use crate::settled::BEHIND;
+use crate::shared_cluster::inside;
+use crate::world::{Setup, World, all_waits, held, waits};
 use anyhow::{Context as _, Result, anyhow};
 use futures::future::join_all;
 use kube::Client;
@@ -64,7 +66,8 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
         Ok(world) => {
             let objects = sample.objects.clone();
             let judges = setup.findings != Gate::None;
-            let mut run = SampleRun { world, sample, objects, limit, judges, cases: Vec::new() };
+            let disturbs = setup.disturbs;
+            let mut run = SampleRun { world, sample, objects, limit, judges, disturbs, cases: Vec::new() };
             match run.inside(&setup.project.root).await {
                 Ok(()) => tokio::select! {
                     () = run.steps() => {}
@@ -98,6 +101,8 @@ struct SampleRun<'a> {
     limit: Duration,
     /// True if findings can fail it.
     judges: bool,
+    /// True if it is disturbed once it has settled.
+    disturbs: bool,
     cases: Vec<Case>,
 }
 
@@ -164,11 +169,15 @@ impl SampleRun<'_> {
             return;
         }
         // The objects it has made are known now; those it makes later belong to no settled state.
-        let made: BTreeMap<String, ObjectRef> = keys.iter().flat_map(|key| self.made(key)).collect();
+        let mut made: BTreeMap<String, ObjectRef> = keys.iter().flat_map(|key| self.made(key)).collect();
         if !self.second_reconcile().await {
             return;
         }
         self.decided().await;
+        if !self.disturbed().await {
+            return;
+        }
+        made.extend(keys.iter().flat_map(|key| self.made(key)));
         let began = Instant::now();
         let deleted = self.deleted().await;
         if !self.note("delete", began, deleted) {

@@ -1,0 +1,270 @@
+//! Somebody disturbs a settled sample, as happens in each cluster: a child is deleted, a child is changed, and
+//! the custom resource is changed while the operator's program does not run. Findings judge the answer. Only
+//! on a control plane of its own, never on a cluster.
+
+use super::{SampleRun, Wrong, api};
+use crate::inventory::{may_stay, stays};
+use crate::world::waits;
+use anyhow::{Context as _, Result, anyhow};
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::runtime::wait::await_condition;
+use opdev_client::resource_of;
+use opdev_event::{Action, OperatorTask, ProcessState};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_state::State;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long a deleted child may take to come back: opdev asks for a reconcile after 5 s.
+const BACK: Duration = Duration::from_secs(8);
+/// The field manager of the changes, and the key of the label and the annotation that they set.
+const MANAGER: &str = "opdev-ci";
+const MARK: &str = "opdev.dev/changed-by";
+/// Fields that hold a number of replicas by their names.
+const COUNTS: [&str; 6] = ["replicas", "size", "count", "instances", "nodes", "nodeCount"];
+/// How deep below `spec` such a field is looked for.
+const DEPTH: usize = 3;
+
+impl SampleRun<'_> {
+    /// Disturbs once in each way; whether to go on.
+    pub(super) async fn disturbed(&mut self) -> bool {
+        if self.world.own_namespace().is_some() || !self.disturbs {
+            return true;
+        }
+        let children = self.children().await;
+        if !children.is_empty() {
+            let began = Instant::now();
+            let deleted = self.children_deleted(&children).await;
+            if !self.note("a child of each kind is deleted", began, deleted) {
+                return false;
+            }
+            let began = Instant::now();
+            let changed = self.children_changed(&children).await;
+            if !self.note("a child of each kind is changed", began, changed) {
+                return false;
+            }
+            self.decided().await;
+        }
+        if !self.objects.iter().any(|object| self.is_programs(object)) {
+            return true;
+        }
+        let began = Instant::now();
+        let changed = self.changed_while_stopped().await;
+        let well = self.note("changed while the program is stopped", began, changed);
+        self.decided().await;
+        well
+    }
+
+    /// The first child of each kind that the operator has made and that is there. Data, and what ends by itself,
+    /// is left alone: nobody may be able to make it again.
+    async fn children(&self) -> Vec<ObjectRef> {
+        const LEFT_ALONE: [&str; 4] = ["Secret", "Namespace", "Job", "Pod"];
+        let state = self.world.state();
+        let own = |object: &ObjectRef| {
+            state.kinds().iter().any(|kind| kind.gvk.group_kind() == object.gvk.group_kind())
+        };
+        let (mut kinds, mut found) = (BTreeSet::new(), Vec::new());
+        let reconciles = self.world.reconciles();
+        let changes = reconciles.iter().flat_map(|reconcile| &reconcile.objects);
+        for change in changes.filter(|change| change.action == Action::Created) {
+            let (object, gvk) = (&change.object, &change.object.gvk);
+            let kind = (gvk.group.clone(), gvk.kind.clone());
+            let left_alone = stays(&gvk.group, &gvk.kind) || LEFT_ALONE.contains(&gvk.kind.as_str());
+            if left_alone || own(object) || kinds.contains(&kind) {
+                continue;
+            }
+            let Ok(Some(there)) = self.live(object).await else { continue };
+            let same = object.uid.is_none() || there.uid() == object.uid;
+            if same && !may_stay(&there) && there.metadata.deletion_timestamp.is_none() {
+                kinds.insert(kind);
+                found.push(object.clone());
+            }
+        }
+        found
+    }
+
+    /// Deletes one child after the other and waits until it is back. One that nobody makes again is put back.
+    async fn children_deleted(&self, children: &[ObjectRef]) -> Result<(), Wrong> {
+        for child in children {
+            let Some(there) = self.live(child).await? else { continue };
+            let api = self.api_of(child).await?;
+            api.delete(&child.name, &kube::api::DeleteParams::default()).await.map_err(anyhow::Error::from)?;
+            let old = there.uid();
+            let is_new = move |now: Option<&DynamicObject>| now.is_some_and(|now| now.uid() != old);
+            let back = tokio::time::timeout(BACK, await_condition(api.clone(), &child.name, is_new)).await;
+            if !matches!(back, Ok(Ok(_))) {
+                self.decided().await;
+                put_back(&api, there).await.with_context(|| format!("{child} cannot be put back"))?;
+            }
+            self.settled_again(&format!("{child} was deleted")).await?;
+        }
+        Ok(())
+    }
+
+    async fn children_changed(&self, children: &[ObjectRef]) -> Result<(), Wrong> {
+        for child in children {
+            let Some(there) = self.live(child).await? else { continue };
+            self.patch(child, &change_of(&there), false).await?;
+            self.settled_again(&format!("{child} was changed")).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops the program, changes each custom resource, starts the program, and changes them back.
+    async fn changed_while_stopped(&mut self) -> Result<(), Wrong> {
+        let runs = |state: &State| state.programs.runs().any(|run| is_running(&run.state));
+        self.world.ask(OperatorTask::StopPrograms, self.limit).await?;
+        let stopped = |state: &State| (!runs(state)).then_some(());
+        let unstopped = |_| anyhow!("the program does not stop within {} s", self.limit.as_secs());
+        self.world.until(self.limit, stopped).await.map_err(unstopped)?;
+        let mut changed = Vec::new();
+        for object in self.objects.clone() {
+            let Some(there) = self.live(&object).await? else { continue };
+            let (change, back) = change_of_custom(&there);
+            // A number that the API server refuses is no change to try.
+            let counts = change.get("spec").is_some() && self.patch(&object, &change, true).await.is_ok();
+            let change = if counts { change } else { json!({"metadata": change["metadata"]}) };
+            self.patch(&object, &change, false).await?;
+            changed.extend(counts.then_some((object, back)));
+        }
+        self.world.ask(OperatorTask::StartPrograms, self.limit).await?;
+        let all_run = |state: &State| state.programs.runs().all(|run| is_running(&run.state));
+        let started = |state: &State| all_run(state).then_some(());
+        let unstarted = |_| anyhow!("the program does not start again within {} s", self.limit.as_secs());
+        self.world.until(self.limit, started).await.map_err(unstarted)?;
+        let what = "the custom resource was changed while the program was stopped";
+        self.settled_again(what).await?;
+        for (object, back) in &changed {
+            self.patch(object, back, false).await?;
+        }
+        self.settled_again("the custom resource was changed back").await
+    }
+
+    async fn settled_again(&self, after: &str) -> Result<(), Wrong> {
+        let keys: Vec<ObjectKey> = self.objects.iter().map(ObjectRef::key).collect();
+        let settled = self.rest(|state| waits(state, &keys)).await;
+        settled.map_err(|wrong| Wrong { message: format!("after {after}: {}", wrong.message), ..wrong })
+    }
+
+    async fn api_of(&self, object: &ObjectRef) -> Result<Api<DynamicObject>> {
+        let (resource, _) = resource_of(&self.world.client, &object.gvk).await?;
+        Ok(api(&self.world.client, &resource, object.namespace.as_deref()))
+    }
+
+    async fn live(&self, object: &ObjectRef) -> Result<Option<DynamicObject>> {
+        Ok(self.api_of(object).await?.get_opt(&object.name).await?)
+    }
+
+    async fn patch(&self, object: &ObjectRef, change: &Value, dry_run: bool) -> Result<()> {
+        let params =
+            PatchParams { field_manager: Some(MANAGER.to_owned()), dry_run, ..PatchParams::default() };
+        let api = self.api_of(object).await?;
+        api.patch(&object.name, &params, &Patch::Merge(change)).await?;
+        Ok(())
+    }
+}
+
+fn is_running(state: &ProcessState) -> bool {
+    matches!(state, ProcessState::Running { .. })
+}
+
+/// Makes an object again as it was. Somebody else may have made it meanwhile.
+async fn put_back(api: &Api<DynamicObject>, mut object: DynamicObject) -> Result<()> {
+    let name = object.name_any();
+    let metadata = &mut object.metadata;
+    (metadata.uid, metadata.resource_version, metadata.managed_fields) = (None, None, None);
+    match api.create(&PostParams::default(), &object).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error).with_context(|| name),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// A change of a child as a merge patch: a label and an annotation, and a part of it that operators mostly
+/// write themselves.
+fn change_of(child: &DynamicObject) -> Value {
+    let marks = json!({MARK: MANAGER});
+    let mut change = json!({"metadata": {"labels": marks, "annotations": marks}});
+    let part = match child.types.as_ref().map(|types| types.kind.as_str()) {
+        Some("ConfigMap") => {
+            let first = child.data.get("data").and_then(Value::as_object).and_then(|data| data.iter().next());
+            first.and_then(|(key, value)| Some(("data", json!({key: format!("{}\n", value.as_str()?)}))))
+        }
+        Some("Deployment" | "StatefulSet" | "DaemonSet") => {
+            Some(("spec", json!({"template": {"metadata": {"annotations": {MARK: MANAGER}}}})))
+        }
+        _ => None,
+    };
+    if let (Some((name, part)), Some(change)) = (part, change.as_object_mut()) {
+        change.insert(name.to_owned(), part);
+    }
+    change
+}
+
+/// A change of a custom resource as a merge patch, and the one that takes back its spec: one replica more where
+/// a field says how many, and an annotation.
+fn change_of_custom(object: &DynamicObject) -> (Value, Value) {
+    let marks = json!({"annotations": {MARK: MANAGER}});
+    let count = object.data.get("spec").and_then(|spec| count_in(spec, DEPTH));
+    match count {
+        Some((path, count)) => {
+            let at = |count: i64| path.iter().rev().fold(json!(count), |inner, name| json!({name: inner}));
+            (json!({"metadata": marks, "spec": at(count + 1)}), json!({"spec": at(count)}))
+        }
+        None => (json!({"metadata": marks}), json!({})),
+    }
+}
+
+/// The path and the value of a number of replicas, the one that is nearest to the top.
+fn count_in(part: &Value, depth: usize) -> Option<(Vec<&str>, i64)> {
+    let fields = part.as_object()?;
+    let here = COUNTS.iter().find_map(|name| {
+        let (name, value) = fields.get_key_value(*name)?;
+        Some((vec![name.as_str()], value.as_i64().filter(|count| (0..100).contains(count))?))
+    });
+    let below = || {
+        let inner = |(name, value)| -> Option<(Vec<&str>, i64)> {
+            let (name, value): (&String, &Value) = (name, value);
+            let (path, count) = count_in(value, depth - 1)?;
+            Some(([vec![name.as_str()], path].concat(), count))
+        };
+        fields.iter().find_map(inner)
+    };
+    here.or_else(|| if depth > 0 { below() } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> DynamicObject {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_custom_resource_gets_one_replica_more_and_loses_it_again() {
+        let shelf = object(json!({"apiVersion": "a/v1", "kind": "Shelf", "metadata": {"name": "a"},
+            "spec": {"image": "x", "server": {"replicas": 2}}}));
+        let (change, back) = change_of_custom(&shelf);
+        assert_eq!(change["spec"], json!({"server": {"replicas": 3}}));
+        assert_eq!(back, json!({"spec": {"server": {"replicas": 2}}}));
+        let none = object(json!({"apiVersion": "a/v1", "kind": "Shelf", "metadata": {"name": "a"},
+            "spec": {"replicas": "2", "list": [{"replicas": 1}]}}));
+        assert_eq!(change_of_custom(&none).0, json!({"metadata": {"annotations": {MARK: MANAGER}}}));
+    }
+
+    #[test]
+    fn a_child_is_changed_where_operators_write() {
+        let map = object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+            "data": {"conf": "a"}}));
+        assert_eq!(change_of(&map)["data"], json!({"conf": "a\n"}));
+        let workload = object(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "a"}}));
+        assert!(change_of(&workload).pointer("/spec/template/metadata/annotations").is_some());
+        let service = object(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
+        let changed: Vec<String> = change_of(&service).as_object().unwrap().keys().cloned().collect();
+        assert_eq!(changed, ["metadata"]);
+    }
+}
