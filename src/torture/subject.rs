@@ -125,6 +125,7 @@ fn ci_input(input: &TortureInput) -> CiInput {
         limit: input.limit,
         run_commands: false,
         findings: Gate::None,
+        disturbs: false,
         keep: false,
         record: None,
         shutdown: input.shutdown.clone(),

@@ -210,7 +210,7 @@ fn change_of_custom(object: &DynamicObject) -> (Value, Value) {
     let count = object.data.get("spec").and_then(|spec| count_in(spec, DEPTH));
     match count {
         Some((path, count)) => {
-            let at = |count: i64| path.iter().rev().fold(json!(count), |inner, name| json!({name: inner}));
+            let at = |count: i64| path.iter().rev().fold(json!(count), |inner, name| json!({(*name): inner}));
             (json!({"metadata": marks, "spec": at(count + 1)}), json!({"spec": at(count)}))
         }
         None => (json!({"metadata": marks}), json!({})),
