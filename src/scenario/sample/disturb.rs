@@ -129,17 +129,36 @@ impl SampleRun<'_> {
             self.patch(&object, &change, false).await?;
             changed.extend(counts.then_some((object, back)));
         }
+        let newest = self.world.reconciles().iter().map(|reconcile| reconcile.id).max().unwrap_or_default();
         self.world.ask(OperatorTask::StartPrograms, self.limit).await?;
         let all_run = |state: &State| state.programs.runs().all(|run| is_running(&run.state));
         let started = |state: &State| all_run(state).then_some(());
         let unstarted = |_| anyhow!("the program does not start again within {} s", self.limit.as_secs());
         self.world.until(self.limit, started).await.map_err(unstarted)?;
+        self.reconciled_after(newest).await?;
         let what = "the custom resource was changed while the program was stopped";
         self.settled_again(what).await?;
         for (object, back) in &changed {
             self.patch(object, back, false).await?;
         }
         self.settled_again("the custom resource was changed back").await
+    }
+
+    /// Waits until the program has reconciled each object since a reconcile. Those of which no reconcile was ever
+    /// seen are nobody's, or their program tells nothing.
+    async fn reconciled_after(&self, reconcile: u64) -> Result<()> {
+        let keys = self.objects.iter().map(ObjectRef::key);
+        let state = self.world.state();
+        let keys: Vec<ObjectKey> = keys.filter(|key| state.history.last(key).is_some()).collect();
+        let has = |state: &State, key: &ObjectKey| {
+            state.history.last(key).is_some_and(|newest| newest.id > reconcile)
+        };
+        let all = |state: &State| keys.iter().all(|key| has(state, key)).then_some(());
+        self.world.until(self.limit, all).await.map_err(|state| {
+            let missing = keys.iter().find(|key| !has(&state, key)).map(ToString::to_string).unwrap_or_default();
+            let seconds = self.limit.as_secs();
+            anyhow!("{missing} was not reconciled within {seconds} s after the program was started again")
+        })
     }
 
     async fn settled_again(&self, after: &str) -> Result<(), Wrong> {
