@@ -7,11 +7,12 @@ use std::process::{Command, Output};
 
 /// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of
 /// the script.
-const FAULTS: [&str; 12] = [
+const FAULTS: [&str; 13] = [
     "missing-watch",
     "missing-watch-owner",
     "event-dropped",
     "left-behind",
+    "change-not-applied",
     "overlapping-selector",
     "foreign-metadata",
     "name-collision",
@@ -75,7 +76,10 @@ fn a_child_that_nobody_watches_fails_a_scenario() {
     let out = ci(&project, "missing-watch", &[]);
     let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("opdev explain missing-watch") && said.contains("was deleted by somebody else"), "{said}");
+    assert!(
+        said.contains("opdev explain missing-watch") && said.contains("was deleted by somebody else"),
+        "{said}"
+    );
     let out = ci(&project, "missing-watch", &["--no-disturb"]);
     let said = String::from_utf8_lossy(&out.stdout);
     assert_eq!(out.status.code(), Some(0), "what nobody has disturbed is a warning: {said}");
@@ -83,9 +87,11 @@ fn a_child_that_nobody_watches_fails_a_scenario() {
     let out = ci(&project, "healthy-order", &["--junit", "junit.xml"]);
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stdout));
     let junit = std::fs::read_to_string(project.join("junit.xml")).unwrap();
-    for step in
-        ["a child of each kind is deleted", "a child of each kind is changed", "changed while the program is stopped"]
-    {
+    for step in [
+        "a child of each kind is deleted",
+        "a child of each kind is changed",
+        "changed while the program is stopped",
+    ] {
         assert!(junit.contains(step), "{junit}");
     }
 }

@@ -9,6 +9,9 @@ use opdev_event::ObjectSeen;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
 
+/// Kinds of children whose values are kept before it is known who has made them.
+const CHILDREN: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Service", "ConfigMap", "CronJob"];
+
 impl Table {
     /// An object as the API server has it.
     pub(crate) fn object_seen(&mut self, seen: &ObjectSeen) {
@@ -35,6 +38,9 @@ impl Table {
             }
         }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
+            if !seen.metadata_only && self.makers.contains_key(&key) | CHILDREN.contains(&key.kind.as_str()) {
+                self.values.take(&key, &seen.object, false, seen.at);
+            }
             self.stranger_seen(&key, seen);
             return;
         }
@@ -61,6 +67,8 @@ impl Table {
             }
             _ => None,
         };
+        let by_else = part == Some("spec");
+        self.values.take(&key, &seen.object, by_else, seen.at);
         let changed = part.map(|part| (at, part)).or_else(|| old.and_then(|old| old.changed));
         let deleting =
             meta::deletion_timestamp(&object).map(|_| old.and_then(|old| old.deleting).unwrap_or(at));
@@ -123,6 +131,7 @@ impl Table {
             (maker.gone, maker.went) = (true, Some(at));
         }
         self.shown.remove(key);
+        self.values.gone(key);
         self.workloads.remove(key);
         self.templates.remove(key);
         self.selectors.remove(key);

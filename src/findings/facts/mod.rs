@@ -20,6 +20,7 @@ pub(super) mod templates;
 mod track;
 mod unanswered;
 mod unheard;
+mod values;
 pub mod versions;
 mod waits;
 pub(super) mod wakes;
@@ -101,6 +102,8 @@ pub(super) struct Table {
     pub(super) caches: cached::Caches,
     /// Kinds that the program asks for and the cluster does not have.
     pub(super) missing_kinds: missing_kinds::MissingKinds,
+    /// Values of specs and children.
+    values: values::Values,
     /// Judgements that wait for their time.
     pub(super) pending: Vec<Pending>,
 }
@@ -435,6 +438,7 @@ impl Table {
         self.turns.clear();
         self.pending.clear();
         self.taken.clear();
+        self.values.restarted();
         self.live.values_mut().for_each(|live| live.changed = None);
         self.makers.values_mut().for_each(|maker| maker.went = None);
     }
@@ -518,6 +522,7 @@ impl Table {
         bounded(&mut self.events);
         bounded(&mut self.events_about);
         bounded(&mut self.shown);
+        self.values.bound();
         bounded(&mut self.workloads);
         bounded(&mut self.selectors);
         bounded(&mut self.templates);

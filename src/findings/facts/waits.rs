@@ -1,6 +1,7 @@
 //! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
 
 use super::templates::Takes;
+use super::values::ChangedValue;
 use super::{Table, Track, is_never};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
@@ -18,7 +19,7 @@ pub(crate) struct Pending {
 }
 
 /// The event for which it waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Wait {
     /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
     /// it each time: then it is none that is made once and left alone.
@@ -33,6 +34,8 @@ pub(crate) enum Wait {
     /// A workload whose pods have taken a configuration that has changed since; how they take it, and whether
     /// the program itself has changed it, in a reconcile with this number.
     Rolled { workload: ObjectKey, generation: i64, takes: Takes, own: bool, since: u64 },
+    /// A child that still has the old value of a changed field, and where in it.
+    Applied { field: Box<ChangedValue>, place: String, changed_at: Timestamp, generation: i64 },
     /// A child that is not touched any more since a reconcile with this number.
     Untouched { since: u64 },
 }
@@ -143,6 +146,7 @@ impl Table {
                 waits.extend(objects.map(|object| (Wait::Untouched { since: track.renewed }, object)));
             }
         }
+        waits.extend(self.unapplied(evidence));
         let controller = &evidence.controller;
         self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
             what,

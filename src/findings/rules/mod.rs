@@ -37,6 +37,7 @@ pub static RULES: &[&Rule] = &[
     &owners::event_dropped::RULE,
     &owners::referenced_unwatched::RULE,
     &owners::left_behind::RULE,
+    &owners::change_not_applied::RULE,
     &owners::config_not_rolled::RULE,
     &owners::foreign_metadata::RULE,
     &owners::overlapping_selector::RULE,

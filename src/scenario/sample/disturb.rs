@@ -90,7 +90,9 @@ impl SampleRun<'_> {
         for child in children {
             let Some(there) = self.live(child).await? else { continue };
             let api = self.api_of(child).await?;
-            api.delete(&child.name, &kube::api::DeleteParams::default()).await.map_err(anyhow::Error::from)?;
+            api.delete(&child.name, &kube::api::DeleteParams::default())
+                .await
+                .map_err(anyhow::Error::from)?;
             let old = there.uid();
             let is_new = move |now: Option<&DynamicObject>| now.is_some_and(|now| now.uid() != old);
             let back = tokio::time::timeout(BACK, await_condition(api.clone(), &child.name, is_new)).await;
@@ -138,6 +140,7 @@ impl SampleRun<'_> {
         self.reconciled_after(newest).await?;
         let what = "the custom resource was changed while the program was stopped";
         self.settled_again(what).await?;
+        self.decided().await;
         for (object, back) in &changed {
             self.patch(object, back, false).await?;
         }
@@ -155,7 +158,8 @@ impl SampleRun<'_> {
         };
         let all = |state: &State| keys.iter().all(|key| has(state, key)).then_some(());
         self.world.until(self.limit, all).await.map_err(|state| {
-            let missing = keys.iter().find(|key| !has(&state, key)).map(ToString::to_string).unwrap_or_default();
+            let missing =
+                keys.iter().find(|key| !has(&state, key)).map(ToString::to_string).unwrap_or_default();
             let seconds = self.limit.as_secs();
             anyhow!("{missing} was not reconciled within {seconds} s after the program was started again")
         })

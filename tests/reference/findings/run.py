@@ -59,6 +59,9 @@ CASES = {
     "name-collision": ("name-collision", [(8 + n, ["annotate", "cases.findings.example.com", "ab"[n % 2], f"touched={n}", "--overwrite"]) for n in range(4)]),
     "left-behind": ("left-behind", [(8, ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"y"}}']), (10, TOUCH)]),
     "healthy-renamed": (None, [(8, ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"y"}}']), (10, TOUCH)]),
+    "change-not-applied": ("change-not-applied", [(8, ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"y"}}'])]),
+    "healthy-applied": (None, [(8, ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"y"}}'])]),
+    "healthy-unused": (None, [(8, ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"y"}}'])]),
     "finalizer-order": ("finalizer-order", [(8, DELETE)]),
     "stuck-deletion": ("stuck-deletion", [(8, DELETE)]),
     "healthy-slow-deletion": (None, [(8, DELETE)]),
@@ -127,7 +130,8 @@ CASES |= {
 PAIRS = {"name-collision", "name-collision-once", "healthy-sum", "slow", "healthy-shared", "overlapping-selector", "healthy-selector"}
 CHILD = {
     "referenced-live": "mine", "referenced-status": "mine", "healthy-referenced": "mine", "healthy-referenced-poll": "mine",
-    "healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x",
+    "healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x", "change-not-applied": "x",
+    "healthy-applied": "x", "healthy-unused": "x",
 }
 ENV = {"unstable-output", "healthy-order"}
 # Seconds that the slowest rule takes, on a busy machine as well.

@@ -1,5 +1,6 @@
 //! Owners, watches and names of children.
 
+pub(crate) mod change_not_applied;
 pub(crate) mod config_not_rolled;
 pub(crate) mod cross_namespace_owner;
 pub(crate) mod event_dropped;

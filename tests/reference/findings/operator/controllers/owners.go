@@ -2,8 +2,10 @@ package controllers
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -86,7 +88,27 @@ func init() {
 		"left-behind": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			return ctrl.Result{}, r.configMap(ctx, object, object.Name+"-"+object.Spec.Child, map[string]string{"a": "b"}, true)
 		},
-		// The same, and the old one goes.
+		// The child is made with spec.child, and never compared with it.
+		"change-not-applied": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{}, r.madeOnce(ctx, object)
+		},
+		// The same in two steps: the second reconcile takes the change over.
+		"healthy-applied": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			child := &corev1.ConfigMap{}
+			err := r.Get(ctx, client.ObjectKeyFromObject(object), child)
+			if err != nil || child.Data["child"] == object.Spec.Child {
+				return ctrl.Result{}, r.madeOnce(ctx, object)
+			}
+			if child.Annotations["seen"] != object.Spec.Child {
+				return ctrl.Result{RequeueAfter: 2 * time.Second}, r.note(ctx, child, object.Spec.Child)
+			}
+			return ctrl.Result{}, r.configMap(ctx, object, object.Name, map[string]string{"child": object.Spec.Child}, true)
+		},
+		// spec.env has changed, too, and no child has its values.
+		"healthy-unused": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{}, r.configMap(ctx, object, object.Name, map[string]string{"a": "b"}, true)
+		},
+		// The old one goes.
 		"healthy-renamed": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			wanted := object.Name + "-" + object.Spec.Child
 			if err := r.configMap(ctx, object, wanted, map[string]string{"a": "b"}, true); err != nil {
@@ -107,4 +129,26 @@ func init() {
 			return ctrl.Result{}, nil
 		},
 	})
+}
+
+// madeOnce makes a child with what the spec says, and leaves one that is there alone.
+func (r *Reconciler) madeOnce(ctx context.Context, object *v1.Case) error {
+	child := &corev1.ConfigMap{}
+	err := r.Get(ctx, client.ObjectKeyFromObject(object), child)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	child = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Namespace: object.Namespace}}
+	child.Data = map[string]string{"child": object.Spec.Child}
+	if err := controllerutil.SetControllerReference(object, child, r.Scheme()); err != nil {
+		return err
+	}
+	return client.IgnoreAlreadyExists(r.Create(ctx, child))
+}
+
+// note writes down on a child what it has seen.
+func (r *Reconciler) note(ctx context.Context, child *corev1.ConfigMap, seen string) error {
+	before := child.DeepCopy()
+	metav1.SetMetaDataAnnotation(&child.ObjectMeta, "seen", seen)
+	return r.Patch(ctx, child, client.MergeFrom(before))
 }

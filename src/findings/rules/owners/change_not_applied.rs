@@ -1,0 +1,183 @@
+//! A changed field of a custom resource that does not reach its children.
+
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
+use opdev_event::FindingSeverity::Warning;
+use serde_json::Value;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "change-not-applied",
+    severity: Warning,
+    name: "change does not reach the child",
+    what: "A field of the custom resource was changed, and a child goes on with the old value. The operator uses \
+           the field when it makes the child, and does not compare it when it updates the child.",
+    when: "a reconcile that has read the new spec ended well and wrote no child. 6 s later a child still has the \
+           old value, under the same name or as a text of its own, and nothing was written since.",
+    never: "custom resources that are paused; numbers of replicas beside a HorizontalPodAutoscaler; claims of \
+            StatefulSets; values that no child has shown; more than eight fields at once. An operator that goes \
+            on step by step may come to it later.",
+    fix: "Compare the field when the child is updated: controllerutil.CreateOrUpdate sets it in its function each \
+          time.",
+    ends: Ends::WithChild,
+    explains: &[],
+    guessed: Guessed::Never,
+    torture: InTorture::InFullView,
+    judge: None,
+    absent: Some(absent),
+};
+
+fn absent(table: &Table, out: &mut Vec<Told>) {
+    for one in &table.pending {
+        let Wait::Applied { field, place, changed_at, generation } = &one.what else { continue };
+        if one.age(table).as_secs() < 6 {
+            continue;
+        }
+        let (primary, child) = (one.primary.key(), one.about.key());
+        let track = table.tracks.get(&(one.controller.clone(), primary.clone()));
+        let ended = track.is_some_and(|track| track.has_come_to_its_end() && track.error.is_empty());
+        if !ended || !table.is_unapplied(&primary, &child, field, (*changed_at, *generation)) {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let why = format!(
+            "{} of {} was changed from {} to {}, {} reconciled it and ended well, and {} still has {} at {place}",
+            field.path,
+            one.primary,
+            text(&field.old),
+            text(&field.new),
+            one.controller,
+            one.about,
+            text(&field.old),
+        );
+        let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&field.path, why);
+        out.push(Told {
+            field: field.path.clone(),
+            controller: one.controller.clone(),
+            place: table.makers.get(&child).and_then(|maker| maker.place.clone()),
+            ..told.about(&one.about)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::*;
+
+    fn deployment(replicas: i64, image: &str) -> Value {
+        json!({"kind": "Deployment", "spec": {"replicas": replicas,
+            "template": {"spec": {"containers": [{"name": "web", "image": image}]}}}})
+    }
+
+    fn spec(generation: i64, spec: Value) -> Value {
+        let mut object = shelf(generation, json!({}));
+        object["spec"] = spec;
+        object
+    }
+
+    /// A Deployment is made, the spec is changed, and `after` says what follows; the findings of this rule.
+    fn told(old: &Value, new: &Value, after: impl Fn(&mut World)) -> Vec<(String, String)> {
+        let mut world = World::new();
+        let web = child("Deployment", "a-web");
+        world.seen(&cr("a"), spec(1, old.clone()));
+        world.reconcile(|one| {
+            one.generation = Some(1);
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&child("Deployment", "a-web"), 1) }];
+        });
+        world.seen(&web, deployment(2, "nginx:1.25"));
+        world.wait(20);
+        world.seen(&cr("a"), spec(2, new.clone()));
+        after(&mut world);
+        world.wait(14);
+        let told = world.opened().into_iter().filter(|finding| finding.rule == "change-not-applied");
+        told.map(|finding| (finding.field.clone(), finding.why.clone())).collect()
+    }
+
+    fn reconciled(world: &mut World) {
+        world.reconcile(|one| {
+            one.generation = Some(2);
+            one.causes = by_user();
+        });
+    }
+
+    #[test]
+    fn a_child_that_goes_on_with_the_old_value_is_told() {
+        let (old, new) = (json!({"image": "nginx:1.25"}), json!({"image": "nginx:1.27"}));
+        let found = told(&old, &new, reconciled);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, ".spec.image");
+        assert!(
+            found[0].1.contains("still has nginx:1.25 at .spec.template.spec.containers[0].image"),
+            "{found:?}"
+        );
+        let version = told(&json!({"version": "1.25"}), &json!({"version": "1.27"}), reconciled);
+        assert_eq!(version.len(), 1, "the tag of an image: {version:?}");
+        let size = told(&json!({"web": {"size": 2}}), &json!({"web": {"size": 3}}), reconciled);
+        assert_eq!(size[0].0, ".spec.web.size", "a number of pods has many names");
+        let once = told(&old, &new, |world| (0..3).for_each(|_| reconciled(world)));
+        assert_eq!(once.len(), 1, "{once:?}");
+    }
+
+    #[test]
+    fn what_reaches_the_child_or_is_not_in_it_is_not_told() {
+        let (old, new) = (json!({"replicas": 2, "port": 80}), json!({"replicas": 3, "port": 80}));
+        let applied = |world: &mut World| {
+            world.reconcile(|one| {
+                one.generation = Some(2);
+                one.writes =
+                    vec![update(&child("Deployment", "a-web"), "", vec![field(".spec.replicas", 2, 3)])];
+            });
+            world.seen(&child("Deployment", "a-web"), deployment(3, "nginx:1.25"));
+            reconciled(world);
+        };
+        assert!(told(&old, &new, applied).is_empty());
+        assert!(
+            told(&old, &json!({"replicas": 2, "port": 81}), reconciled).is_empty(),
+            "no child has the port"
+        );
+        assert!(
+            told(&old, &json!({"replicas": 3, "port": 80, "paused": true}), reconciled).is_empty(),
+            "paused"
+        );
+        assert!(
+            told(&json!({"replicas": 4}), &json!({"replicas": 2}), reconciled).is_empty(),
+            "the new one is there"
+        );
+        let failed = |world: &mut World| {
+            world.reconcile(|one| {
+                one.generation = Some(2);
+                one.error = "no such image".to_owned();
+            });
+        };
+        assert!(told(&old, &new, failed).is_empty(), "it will be tried again");
+        let stale = |world: &mut World| world.reconcile(|one| one.generation = Some(1));
+        assert!(told(&old, &new, stale).is_empty(), "the reconcile has read the old spec");
+        // One step in each reconcile: first the Service, then the Deployment.
+        let steps = |world: &mut World| {
+            world.reconcile(|one| {
+                one.generation = Some(2);
+                one.requeue = Some(Duration::from_secs(1));
+            });
+            world.wait(2);
+            applied(world);
+        };
+        assert!(told(&old, &new, steps).is_empty());
+    }
+
+    #[test]
+    fn replicas_beside_an_autoscaler_are_its_own() {
+        let mut world = World::new();
+        let (web, scaler) = (child("Deployment", "a-web"), child("HorizontalPodAutoscaler", "a-web"));
+        world.seen(&cr("a"), spec(1, json!({"replicas": 2})));
+        world.reconcile(|one| {
+            one.writes =
+                [&web, &scaler].map(|one| WriteFact { owners: owned(true), ..create(one, 1) }).to_vec();
+        });
+        world.seen(&web, deployment(2, "nginx"));
+        world.wait(20);
+        world.seen(&cr("a"), spec(2, json!({"replicas": 3})));
+        reconciled(&mut world);
+        world.wait(14);
+        assert!(!world.opened().iter().any(|finding| finding.rule == "change-not-applied"));
+    }
+}
