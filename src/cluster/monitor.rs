@@ -155,9 +155,8 @@ impl ConnectionMonitor {
 
 /// Returns true if two readings of the kubeconfig say the same about the connection.
 fn same(a: &Target, b: &Target) -> bool {
-    let text = |target: &Target| {
-        serde_json::to_string(&target.user).unwrap_or_default()
-            + &format!("{:?}{:?}", target.config.cluster_url, target.config.root_cert)
-    };
-    text(a) == text(b)
+    // kube compares no users; the text of one has all of its fields.
+    let user = |target: &Target| serde_json::to_string(&target.user).unwrap_or_default();
+    let server = |target: &Target| (target.config.cluster_url.clone(), target.config.root_cert.clone());
+    server(a) == server(b) && user(a) == user(b)
 }

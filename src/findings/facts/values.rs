@@ -7,7 +7,7 @@ use opdev_event::Body;
 use opdev_event::evidence::Evidence;
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// More fields at once are another version of the whole, not a change that somebody looks after.
 const FEW: usize = 8;
@@ -15,18 +15,57 @@ const FEW: usize = 8;
 const COUNTS: [&str; 6] = ["replicas", "size", "count", "instances", "nodes", "nodecount"];
 /// A text of this length stands in a child for no other reason.
 const TELLING: usize = 8;
+/// Fields of pods and containers. A spec that has one of these names means the one of its pods.
+const OF_PODS: [&str; 24] = [
+    "tolerations",
+    "nodeSelector",
+    "affinity",
+    "topologySpreadConstraints",
+    "priorityClassName",
+    "serviceAccountName",
+    "imagePullSecrets",
+    "imagePullPolicy",
+    "securityContext",
+    "hostNetwork",
+    "hostAliases",
+    "dnsPolicy",
+    "dnsConfig",
+    "terminationGracePeriodSeconds",
+    "runtimeClassName",
+    "env",
+    "envFrom",
+    "args",
+    "command",
+    "resources",
+    "volumeMounts",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+];
+/// Kinds with a template for pods.
+const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 /// Switches of a spec that tell the operator to leave its children alone.
 const PAUSES: [&str; 7] = ["suspend", "suspended", "pause", "paused", "stop", "stopped", "unmanaged"];
 
-/// A scalar of a spec that somebody has changed.
+/// A part of a spec that somebody has changed: a text, a number, or a field that pods have, too.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChangedValue {
     /// Its path, such as `.spec.server.image`.
     pub(crate) path: String,
     /// The last part of the path.
     name: String,
+    /// The value before; null where there was none.
     pub(crate) old: Value,
+    /// The value now; null where there is none.
     pub(crate) new: Value,
+}
+
+impl ChangedValue {
+    /// True if it is a text or a number before and after: a child that has the old one is sure to be meant.
+    pub(crate) fn is_scalar(&self) -> bool {
+        let is = |value: &Value| value.is_string() || value.is_number();
+        is(&self.old) && is(&self.new)
+    }
 }
 
 /// The newest change of a spec by somebody else.
@@ -81,6 +120,17 @@ impl Values {
     /// The place in a child where the old value still stands.
     fn old_in(&self, child: &ObjectKey, field: &ChangedValue) -> Option<String> {
         let body = self.bodies.get(child)?.read();
+        if !field.is_scalar() {
+            let template =
+                body.pointer("/spec/template/spec").filter(|_| WORKLOADS.contains(&child.kind.as_str()))?;
+            let there = named(template, ".spec.template.spec", &field.name);
+            return match there {
+                // The pods have it already, with what the API server has added to it.
+                Some((_, value)) if !field.new.is_null() && holds(value, &field.new) => None,
+                Some((path, value)) => holds(value, &field.old).then_some(path),
+                None => field.old.is_null().then(|| ".spec.template.spec".to_owned()),
+            };
+        }
         ["spec", "data"].iter().find_map(|part| still(&body[*part], &format!(".{part}"), field))
     }
 }
@@ -160,16 +210,27 @@ fn is_paused(object: &Value) -> bool {
     switched || annotations.into_iter().any(|(name, _)| name.to_ascii_lowercase().contains("pause"))
 }
 
-/// The texts and numbers that have another value now; one more than a few at most.
+/// The texts, numbers and fields of pods that have another value now; one more than a few at most.
 fn changed(old: &Value, new: &Value, path: &str, out: &mut Vec<ChangedValue>) {
     if out.len() > FEW || old == new {
         return;
     }
+    let name = path.rsplit('.').next().unwrap_or(path).split('[').next().unwrap_or_default();
+    let whole =
+        || ChangedValue { path: path.to_owned(), name: name.to_owned(), old: old.clone(), new: new.clone() };
+    if OF_PODS.contains(&name) && !path.ends_with(']') {
+        out.push(whole());
+        return;
+    }
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
-            for (name, value) in new {
-                if let Some(before) = old.get(name) {
-                    changed(before, value, &format!("{path}.{name}"), out);
+            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for name in names {
+                let (before, now) = (old.get(name), new.get(name));
+                let both = before.is_some() && now.is_some() || OF_PODS.contains(&name.as_str());
+                if both {
+                    let (before, now) = (before.unwrap_or(&Value::Null), now.unwrap_or(&Value::Null));
+                    changed(before, now, &format!("{path}.{name}"), out);
                 }
             }
         }
@@ -179,13 +240,7 @@ fn changed(old: &Value, new: &Value, path: &str, out: &mut Vec<ChangedValue>) {
             }
         }
         (Value::String(_), Value::String(_)) | (Value::Number(_), Value::Number(_)) => {
-            let name = path.rsplit('.').next().unwrap_or(path).split('[').next().unwrap_or_default();
-            out.push(ChangedValue {
-                path: path.to_owned(),
-                name: name.to_owned(),
-                old: old.clone(),
-                new: new.clone(),
-            });
+            out.push(whole());
         }
         _ => {}
     }
@@ -219,5 +274,33 @@ fn is_same(name: &str, value: &Value, field: &ChangedValue) -> bool {
         }
         (Value::Number(there), Value::Number(old)) => named && there == old,
         _ => false,
+    }
+}
+
+/// The first field with this name, and where it stands.
+fn named<'a>(part: &'a Value, path: &str, wanted: &str) -> Option<(String, &'a Value)> {
+    match part {
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let path = format!("{path}.{name}");
+            if name == wanted { Some((path, value)) } else { named(value, &path, wanted) }
+        }),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| named(item, &format!("{path}[{at}]"), wanted))
+        }
+        _ => None,
+    }
+}
+
+/// True if a value has all that another one says: the API server and the operator may add to it.
+fn holds(there: &Value, wanted: &Value) -> bool {
+    match (there, wanted) {
+        (_, Value::Null) => true,
+        (Value::Object(there), Value::Object(wanted)) => {
+            wanted.iter().all(|(name, value)| there.get(name).is_some_and(|there| holds(there, value)))
+        }
+        (Value::Array(there), Value::Array(wanted)) => {
+            wanted.iter().all(|value| there.iter().any(|there| holds(there, value)))
+        }
+        (there, wanted) => there == wanted,
     }
 }

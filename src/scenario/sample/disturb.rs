@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use opdev_client::resource_of;
-use opdev_event::{Action, OperatorTask, ProcessState};
+use opdev_event::{Action, OperatorTask, ProcessState, Reconcile, TraceLevel};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use opdev_state::State;
 use serde_json::{Value, json};
@@ -147,12 +147,16 @@ impl SampleRun<'_> {
         self.settled_again("the custom resource was changed back").await
     }
 
-    /// Waits until the program has reconciled each object since a reconcile. Those of which no reconcile was ever
-    /// seen are nobody's, or their program tells nothing.
+    /// Waits until the program has reconciled each object since a reconcile. Only a program that tells of its
+    /// reconciles itself has to come: another one may have nothing to do, and then nothing is seen of it.
     async fn reconciled_after(&self, reconcile: u64) -> Result<()> {
         let keys = self.objects.iter().map(ObjectRef::key);
         let state = self.world.state();
-        let keys: Vec<ObjectKey> = keys.filter(|key| state.history.last(key).is_some()).collect();
+        let tells = |newest: &Reconcile| {
+            newest.process.as_ref().is_some_and(|process| process.traced == TraceLevel::Full)
+        };
+        let keys: Vec<ObjectKey> =
+            keys.filter(|key| state.history.last(key).is_some_and(|newest| tells(newest))).collect();
         let has = |state: &State, key: &ObjectKey| {
             state.history.last(key).is_some_and(|newest| newest.id > reconcile)
         };

@@ -3,7 +3,7 @@
 use crate::facts::Table;
 use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
-use opdev_event::FindingSeverity::Warning;
+use opdev_event::FindingSeverity::{Hint, Warning};
 use serde_json::Value;
 
 pub(crate) static RULE: Rule = Rule {
@@ -13,7 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     what: "A field of the custom resource was changed, and a child goes on with the old value. The operator uses \
            the field when it makes the child, and does not compare it when it updates the child.",
     when: "a reconcile that has read the new spec ended well and wrote no child. 6 s later a child still has the \
-           old value, under the same name or as a text of its own, and nothing was written since.",
+             old value, under the same name or as a text of its own, and nothing was written since. A hint for \
+           fields of pods, such as tolerations or resources, that were set, changed or taken away.",
     never: "custom resources that are paused; numbers of replicas beside a HorizontalPodAutoscaler; claims of \
             StatefulSets; values that no child has shown; more than eight fields at once. An operator that goes \
             on step by step may come to it later.",
@@ -40,18 +41,22 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             continue;
         }
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let (old, new) = (text(&field.old), text(&field.new));
+        let (severity, what, still) = match (&field.old, &field.new) {
+            (Value::Null, _) => (Hint, "set".to_owned(), format!("has none at {place}")),
+            (_, Value::Null) => (Hint, "taken away".to_owned(), format!("still has it at {place}")),
+            _ if field.is_scalar() => {
+                (Warning, format!("changed from {old} to {new}"), format!("still has {old} at {place}"))
+            }
+            _ => (Hint, "changed".to_owned(), format!("still has the old one at {place}")),
+        };
         let why = format!(
-            "{} of {} was changed from {} to {}, {} reconciled it and ended well, and {} still has {} at {place}",
-            field.path,
-            one.primary,
-            text(&field.old),
-            text(&field.new),
-            one.controller,
-            one.about,
-            text(&field.old),
+            "{} of {} was {what}, {} reconciled it and ended well, and {} {still}",
+            field.path, one.primary, one.controller, one.about
         );
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&field.path, why);
         out.push(Told {
+            severity,
             field: field.path.clone(),
             controller: one.controller.clone(),
             place: table.makers.get(&child).and_then(|maker| maker.place.clone()),
@@ -79,11 +84,11 @@ mod tests {
     fn told(old: &Value, new: &Value, after: impl Fn(&mut World)) -> Vec<(String, String)> {
         let mut world = World::new();
         let web = child("Deployment", "a-web");
-        world.seen(&cr("a"), spec(1, old.clone()));
         world.reconcile(|one| {
             one.generation = Some(1);
             one.writes = vec![WriteFact { owners: owned(true), ..create(&child("Deployment", "a-web"), 1) }];
         });
+        world.seen(&cr("a"), spec(1, old.clone()));
         world.seen(&web, deployment(2, "nginx:1.25"));
         world.wait(20);
         world.seen(&cr("a"), spec(2, new.clone()));
@@ -165,14 +170,32 @@ mod tests {
     }
 
     #[test]
+    fn a_field_of_pods_that_reaches_no_pod_is_a_hint() {
+        let tolerations = json!([{"key": "spot", "operator": "Exists"}]);
+        let found = told(&json!({}), &json!({"tolerations": tolerations}), reconciled);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].1.contains("was set") && found[0].1.contains("has none at .spec.template.spec"),
+            "{found:?}"
+        );
+        let name = |name: &str| json!({"web": {"resources": {"limits": {"cpu": name}}}});
+        let found = told(&name("1"), &name("2"), reconciled);
+        assert!(found.is_empty(), "no container had the old one: {found:?}");
+        let taken = told(&json!({"tolerations": tolerations}), &json!({}), reconciled);
+        assert!(taken.is_empty(), "the pods never had them: {taken:?}");
+        let extra = told(&json!({}), &json!({"extraArgs": ["-v"]}), reconciled);
+        assert!(extra.is_empty(), "no field of pods: {extra:?}");
+    }
+
+    #[test]
     fn replicas_beside_an_autoscaler_are_its_own() {
         let mut world = World::new();
         let (web, scaler) = (child("Deployment", "a-web"), child("HorizontalPodAutoscaler", "a-web"));
-        world.seen(&cr("a"), spec(1, json!({"replicas": 2})));
         world.reconcile(|one| {
             one.writes =
                 [&web, &scaler].map(|one| WriteFact { owners: owned(true), ..create(one, 1) }).to_vec();
         });
+        world.seen(&cr("a"), spec(1, json!({"replicas": 2})));
         world.seen(&web, deployment(2, "nginx"));
         world.wait(20);
         world.seen(&cr("a"), spec(2, json!({"replicas": 3})));
