@@ -32,7 +32,11 @@ fn main() {
 fn run(root: &Path, home: &Path, report: &Path) -> Duration {
     let program = std::env::var_os("OPDEV_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_opdev").into());
     let mut command = Command::new(program);
-    command.args(["ci", "samples/memcached.yaml", "--no-disturb", "--junit"]).arg(report).current_dir(root).env("HOME", home);
+    command
+        .args(["ci", "samples/memcached.yaml", "--no-disturb", "--junit"])
+        .arg(report)
+        .current_dir(root)
+        .env("HOME", home);
     command.env_remove("KUBECONFIG").env_remove("GITHUB_ACTIONS");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begun = Instant::now();

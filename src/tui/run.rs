@@ -15,8 +15,8 @@ use super::view::ViewState;
 use anyhow::Context;
 use base64::Engine as _;
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
-use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-use crossterm::{execute, queue};
+use crossterm::queue;
+use crossterm::terminal::{Clear, ClearType};
 use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -29,6 +29,7 @@ use opdev_panes::theme::Theme;
 use opdev_state::State;
 use opdev_terminal::background::{Background, Taken};
 use opdev_terminal::editor::{Editor, interrupt_is_the_editors};
+use opdev_terminal::pace::{GAP, Pace};
 use opdev_terminal::screen::{self, TerminalScreen};
 use opdev_terminal::watch::gone;
 use opdev_terminal::{Guard, background, clipboard, frozen};
@@ -46,10 +47,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Frames are at least this far apart.
-const GAP: Duration = Duration::from_millis(16);
-/// Frames that take long are no further apart than this.
-const LONGEST_GAP: Duration = Duration::from_millis(200);
 /// How long the screen waits for the rest of opdev to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -131,6 +128,7 @@ struct Loop {
     /// How far the next frame is from the one before: further where frames take long, unless a key waits for
     /// one.
     gap: Duration,
+    pace: Pace,
     /// The job is to be stopped.
     sleepy: bool,
     drawn: Instant,
@@ -174,6 +172,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         guard,
         dirty: true,
         gap: GAP,
+        pace: Pace::default(),
         sleepy: false,
         drawn,
         leave_by: None,
@@ -330,7 +329,6 @@ impl Loop {
     fn draw(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
-        queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
         screen::fit(&mut self.screen)?;
         let drawn = self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
         let links = links::of_frame(drawn.buffer, view, state);
@@ -342,13 +340,12 @@ impl Loop {
             write!(out, "{}", links::END)?;
         }
         self.links = links;
-        execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
+        self.screen.backend_mut().end()?;
         // The settings and a key may change it, and after a pause it is to be taken again.
         self.guard.mouse(self.view.look.mouse)?;
         self.dirty = false;
         self.drawn = Instant::now();
-        // Whatever comes in is not to be kept waiting by a screen that shows each step of it.
-        self.gap = GAP.max((self.drawn - begun).saturating_mul(2)).min(LONGEST_GAP);
+        self.gap = self.pace.after(begun, self.drawn);
         Ok(())
     }
 

@@ -6,6 +6,8 @@ pub mod background;
 pub mod clipboard;
 pub mod editor;
 pub mod frozen;
+pub mod output;
+pub mod pace;
 pub mod screen;
 pub mod watch;
 

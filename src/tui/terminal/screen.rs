@@ -1,14 +1,15 @@
 //! The screen that frames are drawn on: as large as the terminal, up to a bound.
 
 use super::frozen::WatchedOutput;
+use super::output::ScreenOutput;
 use anyhow::Context as _;
-use ratatui::backend::{Backend as _, CrosstermBackend};
+use ratatui::backend::Backend as _;
 use ratatui::layout::{Rect, Size};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use std::io::{self, BufWriter};
 
 /// The terminal as ratatui draws on it.
-pub type TerminalScreen = Terminal<CrosstermBackend<BufWriter<WatchedOutput>>>;
+pub type TerminalScreen = Terminal<ScreenOutput>;
 
 /// The most columns and rows that are drawn. A terminal with a fault may say that it has 65,535 of each: a
 /// frame of that size takes 17 GB.
@@ -19,7 +20,7 @@ const MOST: (u16, u16) = (1_000, 500);
 /// # Errors
 /// Where the terminal does not tell its size.
 pub fn open() -> anyhow::Result<TerminalScreen> {
-    let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, WatchedOutput::new()));
+    let backend = ScreenOutput::new(BufWriter::with_capacity(1 << 16, WatchedOutput::new()));
     let area = bounded(backend.size().context("cannot draw on this terminal")?);
     let options = TerminalOptions { viewport: Viewport::Fixed(area) };
     Terminal::with_options(backend, options).context("cannot draw on this terminal")
