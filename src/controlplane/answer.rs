@@ -1,14 +1,14 @@
 //! Answers that are no objects: a document in the encoding that the client takes, and errors.
 
-use crate::body::{Body, full};
-use crate::error::Status;
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use opdev_apimachinery::body::{Body, full};
+use opdev_apimachinery::error::Status;
 use serde_json::Value;
 
 /// A `Status` as an answer, with what its code asks for in headers.
-pub(crate) fn status(status: &Status) -> Response<Body> {
+pub fn status(status: &Status) -> Response<Body> {
     let mut response = json_response(&status.to_value(), Encoding::Json);
     *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
@@ -20,12 +20,12 @@ pub(crate) fn not_acceptable(offered: &[&str]) -> Response<Body> {
 }
 
 /// A 401 for credentials that nobody here issued.
-pub(crate) fn unauthorized() -> Response<Body> {
+pub fn unauthorized() -> Response<Body> {
     status(&Status::new(401, "Unauthorized", "Unauthorized"))
 }
 
 /// A document in whatever encoding the client takes.
-pub(crate) fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Response<Body> {
+pub fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Response<Body> {
     match negotiation::agree(headers, query, Forms::Plain, Binary::Never) {
         Ok(agreed) => json_response(document, agreed.encoding),
         Err(NotAcceptable) => not_acceptable(&["application/json", "application/yaml"]),

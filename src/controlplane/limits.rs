@@ -2,7 +2,7 @@
 //! the registry asks when a pod or a claim is created. The rules and words are those of upstream's
 //! LimitRanger.
 
-use crate::resource::quantity::nano;
+use opdev_apimachinery::resource::quantity::nano;
 use serde_json::{Map, Value, json};
 
 /// Tells what was filled in.
@@ -22,7 +22,7 @@ fn entries<'a>(limit: &'a Value, field: &str) -> impl Iterator<Item = (&'a Strin
 }
 
 /// Fills in what a LimitRange itself leaves out: the most is the default, the default is what is asked for.
-pub(crate) fn complete(range: &mut Value) {
+pub fn complete(range: &mut Value) {
     let limits = range.pointer_mut("/spec/limits").and_then(Value::as_array_mut);
     for limit in limits.into_iter().flatten().filter(|limit| limit["type"] == "Container") {
         for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
@@ -39,7 +39,7 @@ pub(crate) fn complete(range: &mut Value) {
 }
 
 /// Gives the containers of a new pod what they do not name.
-pub(crate) fn fill(pod: &mut Value, range: &Value) {
+pub fn fill(pod: &mut Value, range: &Value) {
     let mut told = Vec::new();
     for (list, word) in [("/spec/containers", "container"), ("/spec/initContainers", "init container")] {
         let containers = pod.pointer_mut(list).and_then(Value::as_array_mut);
@@ -57,7 +57,7 @@ pub(crate) fn fill(pod: &mut Value, range: &Value) {
     }
     if !told.is_empty() {
         let text = format!("LimitRanger plugin set: {}", told.join("; "));
-        let meta = crate::resource::metadata::map_mut(pod);
+        let meta = opdev_apimachinery::resource::metadata::map_mut(pod);
         let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
             annotations.insert(ANNOTATION.to_owned(), text.into());
@@ -97,7 +97,7 @@ fn owned(value: Option<&Value>) -> Option<String> {
 }
 
 /// Everything that is too little or too much in a claim.
-pub(crate) fn claim_violations(claim: &Value, range: &Value) -> Vec<String> {
+pub fn claim_violations(claim: &Value, range: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for limit in of_type(range, "PersistentVolumeClaim") {
         check(limit, &mut wrong, |name| Requested {
@@ -110,7 +110,7 @@ pub(crate) fn claim_violations(claim: &Value, range: &Value) -> Vec<String> {
 }
 
 /// Everything that is too little or too much in a pod.
-pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
+pub fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let containers = items(object, "/spec/containers").iter().chain(items(object, "/spec/initContainers"));
     for container in containers {
@@ -127,8 +127,9 @@ pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
     }
     for limit in of_type(range, "Pod") {
         let sum = |list: &'static str, name: &str| {
-            let total = crate::quota::pod_amount(object, list, name);
-            (total > 0).then(|| crate::quota::printed(total, if name == "memory" { "Ki" } else { "" }))
+            let total = opdev_apimachinery::quota::pod_amount(object, list, name);
+            (total > 0)
+                .then(|| opdev_apimachinery::quota::printed(total, if name == "memory" { "Ki" } else { "" }))
         };
         check(limit, &mut wrong, |name| Requested {
             kind: "Pod",

@@ -87,7 +87,7 @@ impl Binary {
 /// One entry of an `Accept` list.
 pub(crate) struct Clause<'a> {
     /// `application`
-    pub(crate) kind: &'a str,
+    pub kind: &'a str,
     /// `json`
     pub(crate) subtype: &'a str,
     quality: f32,

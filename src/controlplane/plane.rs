@@ -2,19 +2,19 @@
 //! Wiring only; never decides what an object means.
 
 use crate::admission::Webhooks;
-use crate::blocking;
-use crate::contract::exec::ExecAnswer;
 use crate::controllers::runner::Rest;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
-use crate::identity::User;
 use crate::registry::{self, Clock, Printers, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening, ObservedToken, Observer, Serving};
-use crate::storage::{MovedAside, Store};
 use crate::tokens::Tokens;
-use crate::watchdog::Watchdog;
+use opdev_apimachinery::blocking;
+use opdev_apimachinery::contract::exec::ExecAnswer;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::watchdog::Watchdog;
+use opdev_storage::{MovedAside, Store};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first
 //! start and kept by its store. Never opens a socket; who asks hands in what there is to see.
 
-use crate::contract::View;
-use crate::identity::{CREDENTIAL, User, service_account_name};
-use crate::storage::Store;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::identity::{CREDENTIAL, User, service_account_name};
+use opdev_storage::Store;
 use rcgen::{KeyPair, PublicKeyData, SigningKey};
 use rustls::pki_types::{SignatureVerificationAlgorithm, alg_id};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ const HALF: usize = 32;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The key of one plane.
-pub(crate) struct Tokens {
+pub struct Tokens {
     key: KeyPair,
     id: String,
     algorithm: &'static dyn SignatureVerificationAlgorithm,
@@ -70,7 +70,7 @@ pub(crate) struct Tokens {
 }
 
 /// Says whose a token is that is of no ServiceAccount.
-pub(crate) type KnownTokens = Box<dyn Fn(&str) -> Option<User> + Send + Sync>;
+pub type KnownTokens = Box<dyn Fn(&str) -> Option<User> + Send + Sync>;
 
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,7 +92,7 @@ pub(crate) struct Wanted<'a> {
 
 impl Tokens {
     /// The key that the store keeps, so that tokens outlive a restart; a fresh one where there is none.
-    pub(crate) fn kept_by(store: &Store) -> Result<Self, Failure> {
+    pub fn kept_by(store: &Store) -> Result<Self, Failure> {
         const KEPT: &str = "service-account-key";
         if let Some(kept) = store.kept(KEPT) {
             return Self::with_key(KeyPair::from_pem(std::str::from_utf8(&kept)?)?);
@@ -104,8 +104,8 @@ impl Tokens {
 
     /// A fresh key.
     #[cfg(test)]
-    pub(crate) fn new() -> Result<Self, Failure> {
-        Self::kept_by(&Store::default())
+    pub fn new() -> Result<Self, Failure> {
+        Self::kept_by(&Store::new(crate::registry::indexing))
     }
 
     fn with_key(key: KeyPair) -> Result<Self, Failure> {
@@ -120,7 +120,7 @@ impl Tokens {
     }
 
     /// Tells of the tokens that the server takes beside those of ServiceAccounts. Said once.
-    pub(crate) fn also_known(&self, known: KnownTokens) {
+    pub fn also_known(&self, known: KnownTokens) {
         let _ = self.known.set(known);
     }
 
@@ -135,14 +135,14 @@ impl Tokens {
         }
         let claims = json!({
             "aud": wanted.audiences, "exp": now.as_second() + wanted.seconds, "iat": now.as_second(),
-            "iss": ISSUER, "jti": crate::random::uuid(), "kubernetes.io": own,
+            "iss": ISSUER, "jti": opdev_apimachinery::random::uuid(), "kubernetes.io": own,
             "nbf": now.as_second(), "sub": service_account_name(namespace, name),
         });
         self.signed(&claims)
     }
 
     /// Signs the token of a Secret. It has no end: it is good while the Secret and its account are there.
-    pub(crate) fn issue_legacy(&self, account: &Value, secret: &Value) -> Result<String, Failure> {
+    pub fn issue_legacy(&self, account: &Value, secret: &Value) -> Result<String, Failure> {
         let text =
             |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text(account, "namespace"), text(account, "name"));
@@ -169,7 +169,7 @@ impl Tokens {
 
     /// The user that a token is for, and the audiences it has in common with those asked for (none: this
     /// server's own).
-    pub(crate) fn user(
+    pub fn user(
         &self,
         view: &dyn View,
         now: Timestamp,
@@ -225,7 +225,7 @@ impl Tokens {
     }
 
     /// The public key as a JSON Web Key Set, for who checks tokens himself.
-    pub(crate) fn keys(&self) -> Value {
+    pub fn keys(&self) -> Value {
         let point = self.key.der_bytes();
         let (x, y) = point.split_at(point.len().min(1 + HALF));
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -235,7 +235,7 @@ impl Tokens {
 }
 
 /// The discovery document of the issuer.
-pub(crate) fn issuer() -> Value {
+pub fn issuer() -> Value {
     json!({"issuer": ISSUER, "jwks_uri": format!("{ISSUER}/openid/v1/jwks"),
         "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"]})
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn the_store_keeps_the_key() {
-        let store = Store::default();
+        let store = Store::new(crate::registry::indexing);
         let (first, again) = (Tokens::kept_by(&store).unwrap(), Tokens::kept_by(&store).unwrap());
         assert_eq!(first.id, again.id);
         assert_ne!(first.id, Tokens::new().unwrap().id);

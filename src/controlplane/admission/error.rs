@@ -1,7 +1,7 @@
 //! Answers of webhooks that cannot be used, with the texts of the real server.
 
 use super::client::MUST_WAIT;
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use std::fmt;
 
 /// The head of a document, its apiVersion and kind, is not as it should be.

@@ -20,6 +20,8 @@ mod convert;
 mod dispatch;
 mod error;
 mod hook;
+#[cfg(test)]
+pub(crate) mod lists;
 mod matching;
 mod policies;
 mod reach;
@@ -31,16 +33,16 @@ mod tls;
 #[allow(clippy::needless_pass_by_value)]
 mod tests;
 
-pub(crate) use attributes::{Attributes, Cluster, Operation};
-pub(crate) use convert::renamed;
-pub(crate) use dispatch::Dispatcher;
+pub use attributes::{Attributes, Cluster, Operation};
+pub use convert::renamed;
+pub use dispatch::Dispatcher;
 
 pub use reach::{OutsideCall, Reach};
 pub use resolver::Webhooks;
 
-use crate::contract::View;
 use client::WebhookClient;
 use hook::Hooks;
+use opdev_apimachinery::contract::View;
 use policies::Policies;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -52,7 +54,7 @@ pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebh
 
 /// All webhooks and policies of a plane, as they are configured now.
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub struct Admission {
     any: AtomicBool,
     any_hooks: AtomicBool,
     hooks: RwLock<Arc<Hooks>>,
@@ -63,7 +65,7 @@ pub(crate) struct Admission {
 
 impl Admission {
     /// Admission with these settings for webhooks.
-    pub(crate) fn new(settings: Webhooks) -> Self {
+    pub fn new(settings: Webhooks) -> Self {
         Admission {
             caller: WebhookClient::trusting(settings.authority.clone()),
             settings,
@@ -72,22 +74,22 @@ impl Admission {
     }
 
     /// Returns true if there is any webhook or policy at all: one load, for every write.
-    pub(crate) fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
     /// Returns true if there is any webhook.
-    pub(crate) fn any_hooks(&self) -> bool {
+    pub fn any_hooks(&self) -> bool {
         self.any_hooks.load(Ordering::Acquire)
     }
 
     /// Returns true if any webhook might be asked about objects of a resource, in whatever group or version.
-    pub(crate) fn may_concern(&self, plural: &str) -> bool {
+    pub fn may_concern(&self, plural: &str) -> bool {
         self.any_hooks() && self.hooks().may_concern(plural)
     }
 
     /// Takes in what is configured now.
-    pub(crate) fn configure(&self, view: &dyn View) {
+    pub fn configure(&self, view: &dyn View) {
         let hooks = Hooks::read(&view.list(MUTATING, None), &view.list(VALIDATING, None));
         let policies = Policies::read(view);
         let (any_hooks, any_policies) = (!hooks.is_empty(), !policies.is_empty());

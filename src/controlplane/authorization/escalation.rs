@@ -3,20 +3,20 @@
 
 use super::rules::{self, SingleRule};
 use super::{Attributes, Policy, decide, rules_for};
-use crate::identity::User;
+use opdev_apimachinery::identity::User;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rights that a write of a role or a binding grants.
-pub(crate) struct Grant<'a> {
+pub struct Grant<'a> {
     /// The user who grants.
     pub(crate) user: &'a User,
     /// The namespace it is granted in; empty for the whole cluster.
-    pub(crate) namespace: &'a str,
+    pub namespace: &'a str,
     /// The role whose rules are granted.
-    pub(crate) role: &'a Value,
+    pub role: &'a Value,
     /// The verb that allows granting everything: `escalate` for a role, `bind` for the role that is bound.
-    pub(crate) authority: Attributes,
+    pub authority: Attributes,
 }
 
 /// Rights that somebody wants to give and does not have. Its text is what follows `is forbidden: `.
@@ -49,7 +49,7 @@ impl std::fmt::Display for Escalation {
 }
 
 /// Checks that it may be granted.
-pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), Escalation> {
+pub fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), Escalation> {
     if decide(policy, grant.user, &grant.authority).allowed {
         return Ok(());
     }
@@ -69,7 +69,7 @@ pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), 
 }
 
 /// Returns true if somebody may do everything to every resource and path, as an aggregation rule asks for.
-pub(crate) fn full_authority(policy: &dyn Policy, user: &User) -> bool {
+pub fn full_authority(policy: &dyn Policy, user: &User) -> bool {
     let everything = Attributes { verb: "*".to_owned(), path: Some("*".to_owned()), ..Attributes::default() };
     decide(policy, user, &Attributes::on("*", "*", "*", "", "")).allowed
         && decide(policy, user, &everything).allowed

@@ -7,20 +7,20 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use escalation::{Grant, check_grant, full_authority};
+pub use escalation::{Grant, check_grant, full_authority};
 
-use crate::identity::User;
+use opdev_apimachinery::identity::User;
 use rules::texts;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// The group of those that no role has to allow anything.
-pub(crate) const MASTERS: &str = "system:masters";
+pub const MASTERS: &str = "system:masters";
 /// The API group of roles and bindings.
-pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+pub const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The roles and bindings there are.
-pub(crate) trait Policy {
+pub trait Policy {
     /// A Role.
     fn role(&self, namespace: &str, name: &str) -> Option<Arc<Value>>;
     /// A ClusterRole.
@@ -33,26 +33,26 @@ pub(crate) trait Policy {
 
 /// A request in the terms of RBAC rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Attributes {
+pub struct Attributes {
     /// Such as `get`, `list`, `deletecollection`; the method in lower case for a path that names no resource.
-    pub(crate) verb: String,
+    pub verb: String,
     /// API group; empty for the core group.
-    pub(crate) group: String,
+    pub group: String,
     /// Plural of the resource.
-    pub(crate) resource: String,
+    pub resource: String,
     /// Empty where there is none.
-    pub(crate) subresource: String,
+    pub subresource: String,
     /// Empty for all namespaces and for what lives in none.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// Empty where no object is named.
-    pub(crate) name: String,
+    pub name: String,
     /// Set where the request is for a path that names no resource.
-    pub(crate) path: Option<String>,
+    pub path: Option<String>,
 }
 
 impl Attributes {
     /// A verb on a resource or on an object of it.
-    pub(crate) fn on(verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> Self {
+    pub fn on(verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> Self {
         Attributes {
             verb: verb.to_owned(),
             group: group.to_owned(),
@@ -64,7 +64,7 @@ impl Attributes {
     }
 
     /// The resource as rules name it, with its subresource.
-    pub(crate) fn combined(&self) -> String {
+    pub fn combined(&self) -> String {
         match self.subresource.as_str() {
             "" => self.resource.clone(),
             sub => format!("{}/{sub}", self.resource),
@@ -72,7 +72,7 @@ impl Attributes {
     }
 
     /// `User "u" cannot get resource "pods" in API group "" in the namespace "default"`.
-    pub(crate) fn cannot(&self, user: &User) -> String {
+    pub fn cannot(&self, user: &User) -> String {
         let (user, verb) = (&user.name, &self.verb);
         if let Some(path) = &self.path {
             return format!("User {user:?} cannot {verb} path {path:?}");
@@ -88,11 +88,11 @@ impl Attributes {
 
 /// An answer, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub struct Decision {
     /// True if it may be done.
-    pub(crate) allowed: bool,
+    pub allowed: bool,
     /// The binding that allows it, or the roles that could not be found; empty where there is nothing to say.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl Decision {
@@ -102,7 +102,7 @@ impl Decision {
 }
 
 /// Decides one request.
-pub(crate) fn decide(policy: &dyn Policy, user: &User, wanted: &Attributes) -> Decision {
+pub fn decide(policy: &dyn Policy, user: &User, wanted: &Attributes) -> Decision {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Decision::allowed(String::new());
     }
@@ -133,7 +133,7 @@ pub(crate) fn rules_for(policy: &dyn Policy, user: &User, namespace: &str) -> (V
 }
 
 /// The status of a SelfSubjectRulesReview.
-pub(crate) fn rules_review(policy: &dyn Policy, user: &User, namespace: &str) -> Value {
+pub fn rules_review(policy: &dyn Policy, user: &User, namespace: &str) -> Value {
     let (held, missing) = rules_for(policy, user, namespace);
     let with = |field: &str, wanted: &[&str]| -> Vec<Value> {
         let picked = held.iter().filter(|rule| !texts(rule, field).is_empty());
@@ -227,11 +227,7 @@ impl std::fmt::Display for RoleError {
 }
 
 /// The role that a `roleRef` names.
-pub(crate) fn referenced(
-    policy: &dyn Policy,
-    role: &Value,
-    namespace: &str,
-) -> Result<Arc<Value>, RoleError> {
+pub fn referenced(policy: &dyn Policy, role: &Value, namespace: &str) -> Result<Arc<Value>, RoleError> {
     let text = |field: &str| role[field].as_str().unwrap_or_default();
     let name = text("name");
     match text("kind") {

@@ -1,7 +1,7 @@
 //! Rules and subjects: requests that a rule matches, users that a subject names, rules that cover another.
 
 use super::Attributes;
-use crate::identity::{User, service_account_name};
+use opdev_apimachinery::identity::{User, service_account_name};
 use serde_json::Value;
 
 const ALL: &str = "*";

@@ -1,8 +1,8 @@
 //! The addresses of simulated pods. Several pods may start at once, so what was given to a pod counts before
 //! it is written.
 
-use crate::attributes::{Lookup, PodField};
-use crate::contract::View;
+use crate::controllers::contract::View;
+use opdev_apimachinery::attributes::{Lookup, PodField};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -44,7 +44,7 @@ impl Addresses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Actor, Write};
+    use crate::controllers::contract::{Actor, Write};
     use crate::controllers::engine::Plane as _;
     use crate::controllers::simulation::Simulation;
     use serde_json::json;

@@ -4,9 +4,11 @@
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
-use crate::attributes::{Attributes, Lookup};
-use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
+use crate::controllers::contract::{
+    Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write,
+};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -246,7 +248,7 @@ impl Engine {
     }
 
     /// A job as a log tells it: its controller and the object.
-    pub(super) fn named(&self, job: &Job) -> String {
+    pub fn named(&self, job: &Job) -> String {
         format!("controller {}: {}", self.controllers[job.0].name(), job.1)
     }
 

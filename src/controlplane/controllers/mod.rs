@@ -7,6 +7,7 @@ mod aggregation;
 mod apart;
 mod autoscaler;
 mod conditions;
+mod contract;
 mod cronjob;
 mod daemonset;
 mod deployment;
@@ -14,16 +15,16 @@ mod disruption;
 mod endpoints;
 pub mod engine;
 mod expiry;
-mod fields;
+pub mod fields;
 mod gc;
 mod job;
 mod job_policies;
 mod kubelet;
-mod lanes;
+pub mod lanes;
 mod namespace;
 mod node;
 mod owners;
-mod pods;
+pub mod pods;
 mod policy_types;
 mod quantity;
 mod quota;
@@ -38,14 +39,14 @@ mod scheduler;
 mod selector;
 mod serviceaccount;
 #[cfg(test)]
-mod simulation;
+pub mod simulation;
 pub mod stage;
 mod statefulset;
 mod token_secrets;
 mod volumes;
 mod workload;
 
-pub use crate::contract::{
+pub use crate::controllers::contract::{
     Actor, Change, Controller, Hold, Key, Note, NoteKind, Propagation, Refusal, ResourceInfo, Sync, View,
     Write,
 };
@@ -128,12 +129,12 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
 }
 
 /// The one that writes tokens into the Secrets that are there for them.
-pub(crate) fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn Controller> {
+pub fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn Controller> {
     Box::new(token_secrets::TokenSecrets { certificate, tokens })
 }
 
 /// The controller that every API server has in itself, whichever others run.
-pub(crate) fn of_the_api_server() -> Box<dyn Controller> {
+pub fn of_the_api_server() -> Box<dyn Controller> {
     Box::new(namespace::Definitions)
 }
 

@@ -5,7 +5,7 @@ use super::conditions;
 use super::fields::{
     controller_reference, count, deleting, list, map_copy, put, reference, seconds_between, text, time,
 };
-use crate::contract::{Note, NoteKind, Write};
+use crate::controllers::contract::{Note, NoteKind, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ pub(crate) fn active(pod: &Value) -> bool {
 }
 
 /// Returns true if the Ready condition is true.
-pub(crate) fn ready(pod: &Value) -> bool {
+pub fn ready(pod: &Value) -> bool {
     conditions::is_true(pod, "Ready")
 }
 

@@ -1,10 +1,10 @@
 //! ResourceQuotas: what is used of what they limit. Never refuses anything; the registry does.
 
 use super::fields::{self, deleting, with_status};
-use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
-use crate::quota::{self, Consumer, Evaluator};
+use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use crate::registry::consumers;
 use jiff::Timestamp;
+use opdev_apimachinery::quota::{self, Consumer, Evaluator};
 use serde_json::Value;
 
 /// See the module.

@@ -2,7 +2,7 @@
 //! ones, as client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
-use crate::contract::{Note, View, Write};
+use crate::controllers::contract::{Note, View, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +27,7 @@ const REMEMBERED: usize = 4096;
 
 impl Recorder {
     /// The write that records a note: a new Event, or one more on an existing one.
-    pub(crate) fn record(&mut self, view: &dyn View, note: &Note, component: &str, now: Timestamp) -> Write {
+    pub fn record(&mut self, view: &dyn View, note: &Note, component: &str, now: Timestamp) -> Write {
         let component = note.component.unwrap_or(component);
         let namespace = match text(&note.regarding, "/namespace") {
             "" => "default",

@@ -5,14 +5,13 @@
 
 use super::engine::{Engine, Plane};
 use super::lanes::Job;
-use crate::attributes::Attributes;
-use crate::blocking;
-use crate::contract::{Actor, Change, Controller, Observed, Readable, Refusal, View, Write};
-use crate::error::Status;
-use crate::identity::User;
+use crate::controllers::contract::{Actor, Change, Controller, Observed, Refusal, View, Write};
 use crate::registry::Registry;
-use crate::storage::{self, ChangeKind, Stored};
-use crate::watchdog;
+use opdev_apimachinery::blocking;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::watchdog;
+use opdev_storage::{self as storage, ChangeKind, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,21 +57,6 @@ fn change(change: &storage::Change) -> Change {
         resource: change.table.to_string(),
         before: if gone { before.or_else(|| Some(seen(&change.object))) } else { before },
         after: (!gone).then(|| seen(&change.object)),
-    }
-}
-
-impl Readable for Stored {
-    fn place(&self) -> (&str, &str) {
-        (&self.key().namespace, &self.key().name)
-    }
-
-    fn attributes(&self) -> &Attributes {
-        self.attributes()
-    }
-
-    // A change is looked at once. A controller that works on the object asks the view for it.
-    fn tree(&self) -> Arc<Value> {
-        self.glance()
     }
 }
 

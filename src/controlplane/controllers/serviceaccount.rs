@@ -2,7 +2,7 @@
 //! touches a namespace that is going away.
 
 use super::fields::{deleting, map, put, text};
-use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(crate) struct DefaultServiceAccount;
 
 /// Publishes the CA of the API server.
 pub(crate) struct RootCa {
-    pub(crate) certificate: String,
+    pub certificate: String,
 }
 
 /// The namespace of a changed object of that name, or the changed namespace itself.

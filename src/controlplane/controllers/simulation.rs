@@ -6,12 +6,13 @@
 use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use crate::attributes::Attributes;
-use crate::contract::lists::Lists;
-use crate::contract::{
+use crate::admission::lists::{Lists, view_of_lists};
+use crate::controllers::contract::{
     Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
 };
+use crate::registry::indexing;
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Indexing};
 use opdev_object::meta;
 use opdev_object::patch::merge_patch;
 use serde_json::{Map, Value, json};
@@ -68,6 +69,10 @@ impl Lists for Memory {
         all.map(|(_, object)| object.clone()).collect()
     }
 
+    fn indexing(&self, resource: &str) -> &'static Indexing {
+        indexing(resource)
+    }
+
     fn served(&self) -> Vec<ResourceInfo> {
         SERVED
             .split(['|', '\n'])
@@ -89,6 +94,8 @@ impl Lists for Memory {
     }
 }
 
+view_of_lists!(Memory);
+
 /// An object of these tests.
 #[derive(Debug)]
 pub(super) struct Given {
@@ -99,14 +106,14 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub(super) fn observed(resource: &str, object: Arc<Value>) -> Observed {
-        let attributes = Attributes::of(resource, &object);
+    pub fn observed(resource: &str, object: Arc<Value>) -> Observed {
+        let attributes = Attributes::alone(indexing(resource), &object);
         Observed::new(Arc::new(Given { object, attributes, closed: false }))
     }
 
     /// An object that no controller may read.
     fn closed(resource: &str, object: Value) -> Observed {
-        let attributes = Attributes::of(resource, &object);
+        let attributes = Attributes::alone(indexing(resource), &object);
         Observed::new(Arc::new(Given { object: Arc::new(object), attributes, closed: true }))
     }
 }
@@ -127,7 +134,7 @@ impl Readable for Given {
 }
 
 impl Memory {
-    pub(super) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         start.checked_add(jiff::SignedDuration::try_from(self.state.borrow().elapsed).unwrap()).unwrap()
     }
@@ -325,11 +332,11 @@ fn one_job(engine: &Engine, memory: &Memory, now: Timestamp, elapsed: Duration) 
 
 impl Simulation {
     /// A cluster with namespaces and all controllers, settled.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Simulation::with(super::all(&Settings { root_ca: "PEM".into(), ..Settings::default() }))
     }
 
-    pub(super) fn with(controllers: Vec<Box<dyn Controller>>) -> Self {
+    pub fn with(controllers: Vec<Box<dyn Controller>>) -> Self {
         let memory =
             Memory { state: RefCell::new(State::default()), refuse: RefCell::new(Box::new(|_| None)) };
         let mut simulation = Simulation { memory, engine: Engine::new(controllers) };
@@ -344,12 +351,12 @@ impl Simulation {
     }
 
     /// A user's create.
-    pub(super) fn create(&mut self, resource: &str, object: Value) -> Arc<Value> {
+    pub fn create(&mut self, resource: &str, object: Value) -> Arc<Value> {
         self.memory.create(resource, object).unwrap()
     }
 
     /// Puts an object there as it is, status and deletion included.
-    pub(super) fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
+    pub fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
         self.memory.store(&Key::of_object(resource, &object), object)
     }
 
@@ -369,7 +376,7 @@ impl Simulation {
     }
 
     /// A user's delete in the namespace `default`.
-    pub(super) fn delete(&mut self, resource: &str, name: &str, propagation: Propagation) {
+    pub fn delete(&mut self, resource: &str, name: &str, propagation: Propagation) {
         let key = Key::new(resource, Some("default"), name);
         self.memory.delete(&key, None, Some(propagation), None).unwrap();
     }
@@ -405,7 +412,7 @@ impl Simulation {
         panic!("the controllers never come to rest; the last writes: {last:#?}");
     }
 
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.settle_checking(|_| ());
     }
 
@@ -434,12 +441,12 @@ impl Simulation {
     }
 
     /// An object in the namespace `default`.
-    pub(super) fn get(&self, resource: &str, name: &str) -> Option<Arc<Value>> {
+    pub fn get(&self, resource: &str, name: &str) -> Option<Arc<Value>> {
         self.memory.get(resource, Some("default"), name)
     }
 
     /// All of a resource in the namespace `default`.
-    pub(super) fn list(&self, resource: &str) -> Vec<Arc<Value>> {
+    pub fn list(&self, resource: &str) -> Vec<Arc<Value>> {
         self.memory.list(resource, Some("default"))
     }
 
@@ -474,7 +481,7 @@ impl Simulation {
 }
 
 /// A workload of the namespace `default` with one container and `app: <name>` as its label.
-pub(super) fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
+pub fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
     let mut object = json!({
         "apiVersion": api_version, "kind": kind,
         "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},

@@ -2,12 +2,12 @@
 //! and goes with that account. Never makes such a Secret: nobody gets one unasked.
 
 use super::fields::{deleting, put, text, uid};
-use crate::attributes::Lookup;
-use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
+use crate::controllers::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use crate::tokens::Tokens;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// See the module.
 pub(crate) struct TokenSecrets {
     /// PEM of the CA that signed the API server's certificate.
-    pub(crate) certificate: String,
-    pub(crate) tokens: Arc<Tokens>,
+    pub certificate: String,
+    pub tokens: Arc<Tokens>,
 }
 
 const SECRETS: &str = "secrets";

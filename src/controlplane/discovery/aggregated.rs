@@ -1,7 +1,7 @@
 //! The aggregated discovery document: all groups, versions and resources in one answer.
 
 use super::order::Group;
-use crate::resource::Resource;
+use opdev_apimachinery::resource::Resource;
 use serde_json::{Map, Value, json};
 
 /// The media type of the answer.

@@ -1,9 +1,9 @@
 //! The plain discovery documents: `/api`, `/apis`, a group, a group's version.
 
 use super::order::Group;
-use crate::resource::{Resource, Subresource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opdev_apimachinery::resource::{Resource, Subresource};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 

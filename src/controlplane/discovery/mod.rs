@@ -6,12 +6,12 @@ mod legacy;
 mod order;
 
 use crate::answer;
-use crate::body::{Body, empty, full};
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::registry::Served;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use opdev_apimachinery::body::{Body, empty, full};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ pub(crate) use order::{Group, groups};
 /// A rendered document and its hash.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    pub(crate) bytes: Bytes,
+    pub bytes: Bytes,
     pub(crate) hash: String,
 }
 
 impl Document {
-    pub(crate) fn new(value: &Value) -> Self {
+    pub fn new(value: &Value) -> Self {
         Self::of_bytes(Bytes::from(value.to_string()))
     }
 
@@ -37,7 +37,7 @@ impl Document {
     }
 
     /// 200 with the ETag, or 304 where the client has it already.
-    pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
+    pub fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
         let etag = format!("\"{}\"", self.hash);
         let known = headers
             .get(IF_NONE_MATCH)
@@ -62,7 +62,7 @@ impl Document {
 
 /// The discovery endpoints with their cache.
 #[derive(Debug, Default)]
-pub(crate) struct Discovery {
+pub struct Discovery {
     cache: Mutex<Cache>,
 }
 
@@ -75,7 +75,7 @@ struct Cache {
 impl Discovery {
     /// Answers `/api`, `/apis` and what is below, down to a group's version. `None`: no such group or
     /// version.
-    pub(crate) fn answer(
+    pub fn answer(
         &self,
         served: &Served,
         path: &str,
@@ -105,7 +105,7 @@ impl Discovery {
     }
 
     /// The paths `/` lists.
-    pub(crate) fn roots(&self, served: &Served) -> Value {
+    pub fn roots(&self, served: &Served) -> Value {
         let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
         for group in groups(served.resources()).iter().filter(|group| !group.name.is_empty()) {
             paths.push(format!("/apis/{}", group.name));

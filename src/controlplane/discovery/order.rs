@@ -1,13 +1,13 @@
 //! The order of groups and versions: kubectl resolves a short name to the first that has it, so order is
 //! behaviour. Built-in groups stand as an API server lists them, custom ones behind, by name.
 
-use crate::resource::{Resource, compare_versions};
+use opdev_apimachinery::resource::{Resource, compare_versions};
 use std::sync::Arc;
 
 /// One group with its versions, preferred first.
 pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) versions: Vec<(String, Vec<Arc<Resource>>)>,
+    pub name: String,
+    pub versions: Vec<(String, Vec<Arc<Resource>>)>,
 }
 
 const BUILT_IN: [&str; 22] = [

@@ -2,11 +2,11 @@
 //! discovery, OpenAPI or health paths. Read `path` and `respond` first, then one verb.
 
 mod body;
-pub(crate) mod exec;
+pub mod exec;
 mod kind;
 mod options;
 mod patch;
-pub(crate) mod path;
+pub mod path;
 mod read;
 mod respond;
 mod reviews;
@@ -19,20 +19,20 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::blocking;
-use crate::body::Body;
-use crate::error::Status;
-use crate::identity::User;
 use crate::negotiation::{self, Agreed, Binary, Encoding, Forms, NotAcceptable};
 use crate::registry::{Part, Post, Registry, strategy_of};
-use crate::resource::Resource;
-use crate::storage::Key;
 use crate::table::Tables;
 use crate::table::answer::Include;
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
+use opdev_apimachinery::blocking;
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::Resource;
+use opdev_storage::Key;
 use path::{Query, Target};
 use respond::Shape;
 use select::Selection;
@@ -54,12 +54,12 @@ impl std::fmt::Debug for Api {
 
 impl Api {
     /// Serves this registry; `tables` makes the rows of Table answers, `tokens` those of ServiceAccounts.
-    pub(crate) fn new(registry: Arc<Registry>, tables: Arc<dyn Tables>, tokens: Arc<Tokens>) -> Self {
+    pub fn new(registry: Arc<Registry>, tables: Arc<dyn Tables>, tokens: Arc<Tokens>) -> Self {
         Api { registry, tables, tokens }
     }
 
     /// The key of ServiceAccount tokens.
-    pub(crate) fn tokens(&self) -> &Tokens {
+    pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
@@ -194,7 +194,7 @@ impl Api {
 
 /// Marks a request whose answer need not wait for the disk. Only calls inside this process can have it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AheadOfDisk;
+pub struct AheadOfDisk;
 
 /// Returns true if nothing limits how long an answer takes.
 fn runs_long(target: &Target, query: &Query) -> bool {

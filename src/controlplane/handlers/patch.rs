@@ -4,10 +4,10 @@ use super::body;
 use super::kind;
 use super::strict::{accepted_patch, of_yaml, yaml_errors};
 use super::write::{Answer, Call};
-use crate::error::{Cause, Status};
 use crate::registry::{AcceptError, Change, Context, FieldValidation, Part, UpdateMethod, accept, fields};
-use crate::resource::{Resource, metadata};
 use http::StatusCode;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_object::apply::compact;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
@@ -81,7 +81,7 @@ fn unfit(patched: &Value, unfit: &AcceptError) -> Status {
 
 impl Call<'_> {
     /// PATCH of the object or of one part of it.
-    pub(crate) fn patch(&self, part: Part) -> Answer {
+    pub fn patch(&self, part: Part) -> Answer {
         let kind = Kind::from_media_type(body::media_type(self.headers), self.resource())?;
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         if kind == Kind::Apply {

@@ -2,19 +2,19 @@
 //! Never decides what is answered.
 
 use super::status_text;
-use crate::body::{self, Body, InParts, full};
-use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
-use crate::protobuf;
-use crate::registry::Registry;
-use crate::resource::Resource;
-use crate::storage::{Stored, text};
+use crate::registry::{Registry, versions};
 use crate::table::Tables;
 use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
 use futures::stream;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response, StatusCode};
+use opdev_apimachinery::body::{self, Body, InParts, full};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::Resource;
+use opdev_storage::{Stored, text};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use std::sync::Arc;
 /// Turns objects of one resource into what the client asked for.
 #[derive(Clone)]
 pub(crate) struct Shape {
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) tables: Arc<dyn Tables>,
+    pub registry: Arc<Registry>,
+    pub resource: Arc<Resource>,
+    pub tables: Arc<dyn Tables>,
     pub(crate) agreed: Agreed,
-    pub(crate) include: Include,
+    pub include: Include,
 }
 
 impl Shape {
     /// The object as JSON text, in the form asked for.
     pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
-        let turned = self.resource.custom.is_some() && self.resource.is_version_of(stored);
+        let turned = self.resource.custom.is_some() && versions::is_version_of(&self.resource, stored);
         if self.agreed.form == Form::Object && (turned || self.resource.is_stored_version()) {
             return stored.json();
         }
@@ -41,7 +41,7 @@ impl Shape {
     }
 
     /// One event of a watch in protobuf, in the form asked for.
-    pub(crate) fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, protobuf::Error> {
+    pub fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, protobuf::Error> {
         let object = self.registry.served(&self.resource, stored);
         protobuf::frame(kind, &self.object_value(&object))
     }
@@ -57,7 +57,7 @@ impl Shape {
     }
 
     /// A Table; `headers` says whether the columns are described in it.
-    pub(crate) fn table<'a>(
+    pub fn table<'a>(
         &self,
         version: &'static str,
         meta: &Value,
@@ -72,7 +72,7 @@ impl Shape {
     }
 
     /// One stored object as a response, at the version asked for.
-    pub(crate) fn answer(&self, code: StatusCode, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
+    pub fn answer(&self, code: StatusCode, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
         Ok(self.object(code, &*self.registry.one_at(&self.resource, stored)?))
     }
 
@@ -91,7 +91,7 @@ impl Shape {
     }
 
     /// A list as a response.
-    pub(crate) fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
+    pub fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let text: Bytes = match self.agreed.form {
             Form::Object if self.agreed.encoding == Encoding::Protobuf => {
                 let objects = self.served(items);

@@ -5,12 +5,12 @@ use super::body;
 use super::respond;
 use super::write::{Answer, Call};
 use crate::authorization::{Attributes, rules_review};
-use crate::contract::View;
-use crate::error::{Cause, Status};
-use crate::identity::User;
-use crate::resource::metadata;
 use crate::tokens::{ISSUER, Wanted};
 use http::StatusCode;
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::metadata;
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(crate) fn is_review(group: &str, plural: &str) -> bool {
 
 impl Call<'_> {
     /// POST of a review.
-    pub(crate) fn review(&self) -> Answer {
+    pub fn review(&self) -> Answer {
         let mut object = body::object(self.headers, self.body)?;
         super::kind::of_body(self.resource(), &object, self.body)?;
         object["apiVersion"] = Value::from(self.resource().api_version());
@@ -175,7 +175,7 @@ impl Call<'_> {
     }
 
     /// POST of a token request.
-    pub(crate) fn token(&self) -> Answer {
+    pub fn token(&self) -> Answer {
         let (key, accounts, registry) = (self.key(), self.resource(), &self.shape.registry);
         let Some(account) = registry.store.get(&accounts.table, &key) else {
             return Err(Status::not_found("", "serviceaccounts", &key.name));

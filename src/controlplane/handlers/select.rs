@@ -2,12 +2,12 @@
 
 use super::path::Query;
 use super::respond::Shape;
-use crate::attributes::Lookup;
-use crate::error::Status;
 use crate::registry::strategy_of;
-use crate::resource::Resource;
-use crate::storage::Stored;
+use opdev_apimachinery::attributes::Lookup;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::selector::{FieldSelector, LabelSelector};
+use opdev_storage::Stored;
 use serde_json::Value;
 
 /// The selectors of a list or watch.
@@ -37,7 +37,7 @@ fn text(object: &Value, field: &str) -> String {
 
 impl Selection {
     /// Reads `labelSelector` and `fieldSelector`; `name` narrows to one object.
-    pub(crate) fn parse(resource: &Resource, query: &Query, name: Option<&str>) -> Result<Self, Status> {
+    pub fn parse(resource: &Resource, query: &Query, name: Option<&str>) -> Result<Self, Status> {
         let bad = |error: opdev_object::selector::SelectorError| Status::bad_request(error.to_string());
         let labels = LabelSelector::parse(query.get("labelSelector").unwrap_or_default());
         let labels = labels.map_err(|error| {
@@ -69,7 +69,7 @@ impl Selection {
     }
 
     /// Among which objects those are that can match.
-    pub(crate) fn lookup(&self) -> Lookup<'_> {
+    pub fn lookup(&self) -> Lookup<'_> {
         Lookup::selected_by(&self.labels)
     }
 
@@ -84,7 +84,7 @@ impl Selection {
     }
 
     /// Returns true if a stored object is selected; it is read only where what is known of it does not tell.
-    pub(crate) fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
+    pub fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
         let known = stored.attributes();
         if !self.labels.matches(known.labels()) {
             return false;

@@ -5,7 +5,7 @@
 use super::body::{self, Read};
 use super::write::Call;
 use crate::registry::{AcceptError, Context, FieldValidation, accept};
-use crate::resource::Resource;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::yaml::{self, Kind, Node};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};

@@ -8,27 +8,27 @@ use super::read::selected;
 use super::respond::{self, Shape};
 use super::select::Selection;
 use crate::authorization::Attributes;
-use crate::body::Body;
-use crate::error::Status;
-use crate::identity::User;
 use crate::registry::{AdmissionSubject, Change, Context, FieldValidation, Part, UpdateMethod, scale};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_object::meta::Gvk;
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// One request for a resource, with everything that was read off it.
 pub(crate) struct Call<'a> {
     pub(crate) user: &'a User,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) query: &'a Query,
-    pub(crate) target: &'a Target,
-    pub(crate) body: &'a Bytes,
-    pub(crate) tokens: &'a Tokens,
+    pub headers: &'a HeaderMap,
+    pub query: &'a Query,
+    pub target: &'a Target,
+    pub body: &'a Bytes,
+    pub tokens: &'a Tokens,
     pub(crate) shape: Shape,
 }
 
@@ -36,17 +36,17 @@ pub(crate) struct Call<'a> {
 pub(crate) type Answer = Result<(Response<Body>, Vec<String>), Status>;
 
 impl Call<'_> {
-    pub(crate) fn resource(&self) -> &Arc<Resource> {
+    pub fn resource(&self) -> &Arc<Resource> {
         &self.shape.resource
     }
 
     /// Namespace and name as the store knows them.
-    pub(crate) fn key(&self) -> Key {
+    pub fn key(&self) -> Key {
         let namespace = self.target.namespace.as_deref().unwrap_or_default();
         Key::new(namespace, self.target.name.as_deref().unwrap_or_default())
     }
 
-    pub(crate) fn context(&self, kind: &str, apply: bool) -> Result<Context, Status> {
+    pub fn context(&self, kind: &str, apply: bool) -> Result<Context, Status> {
         options::context(self.user, self.headers, self.query, kind, apply)
     }
 
@@ -59,7 +59,7 @@ impl Call<'_> {
     }
 
     /// POST.
-    pub(crate) fn create(&self) -> Answer {
+    pub fn create(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
         let namespace = self.target.namespace.as_deref().unwrap_or_default();
         let stored = self
@@ -77,7 +77,7 @@ impl Call<'_> {
     }
 
     /// PUT of the object or of one part of it.
-    pub(crate) fn update(&self, part: Part) -> Answer {
+    pub fn update(&self, part: Part) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let (code, stored) = self.put(&mut ctx, part).map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.answer(code, &stored)?, ctx.warnings))
@@ -113,7 +113,7 @@ impl Call<'_> {
     }
 
     /// Namespace and name of the body are those of the path, whether or not the object is there.
-    pub(crate) fn check_identity(&self, object: &Value) -> Result<(), Status> {
+    pub fn check_identity(&self, object: &Value) -> Result<(), Status> {
         let key = self.key();
         metadata::check_namespace(self.resource(), object, &key.namespace)?;
         let name = metadata::text(object, "name");
@@ -144,7 +144,7 @@ impl Call<'_> {
     }
 
     /// PUT of a scale.
-    pub(crate) fn update_scale(&self) -> Answer {
+    pub fn update_scale(&self) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let scale = self.body_of("Scale")?;
         let key = self.key();
@@ -177,7 +177,7 @@ impl Call<'_> {
     }
 
     /// DELETE of one object.
-    pub(crate) fn delete(&self) -> Answer {
+    pub fn delete(&self) -> Answer {
         let (options, mut ctx) = self.delete_options()?;
         let (resource, key) = (self.resource(), self.key());
         let deleted = self
@@ -277,7 +277,7 @@ impl Call<'_> {
     }
 
     /// POST of a binding.
-    pub(crate) fn bind(&self) -> Answer {
+    pub fn bind(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
         let binding = self.body_of("Binding")?;
         let mut key = self.key();

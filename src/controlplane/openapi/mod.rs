@@ -8,14 +8,14 @@ mod v2;
 mod v2_protobuf;
 
 use crate::answer;
-use crate::body::{Body, empty};
 use crate::discovery::{Document, Group, groups};
-use crate::error::Status;
 use crate::negotiation;
 use crate::registry::Served;
-use crate::resource::Resource;
 use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use opdev_apimachinery::body::{Body, empty};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::descriptions::Descriptions;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ const JSON: &str = "application/json";
 
 /// The OpenAPI endpoints with their cache.
 #[derive(Debug, Default)]
-pub(crate) struct OpenApi {
+pub struct OpenApi {
     cache: Mutex<Cache>,
 }
 
@@ -42,7 +42,7 @@ struct Cache {
 
 impl OpenApi {
     /// Answers `/openapi/v2`, `/openapi/v3` and below. `None`: not served, or no such group and version.
-    pub(crate) fn answer(
+    pub fn answer(
         &self,
         served: &Served,
         path: &str,
@@ -181,7 +181,7 @@ fn build(group: &str, version: &str, resources: &[Arc<Resource>], descriptions: 
     }
     json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": crate::version::git_version()},
+        "info": {"title": "Kubernetes", "version": opdev_apimachinery::version::git_version()},
         "paths": all_paths,
         "components": {"schemas": wanted.into_schemas(group, version)},
     })

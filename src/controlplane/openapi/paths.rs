@@ -2,7 +2,7 @@
 //! action, `fieldValidation`, the patch content types).
 
 use super::schemas::Wanted;
-use crate::resource::Resource;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 //! Built-in definitions come from the facts; custom ones from the resource. Descriptions of what is built in
 //! are those of Kubernetes.
 
-use crate::resource::{Custom, Resource};
+use opdev_apimachinery::resource::{Custom, Resource};
 use opdev_object::descriptions::Descriptions;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -25,7 +25,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(crate) fn new(descriptions: &'a Descriptions) -> Self {
+    pub fn new(descriptions: &'a Descriptions) -> Self {
         Wanted { descriptions, open: Vec::new(), own: BTreeMap::new() }
     }
 
@@ -38,12 +38,12 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to a kind of `meta.k8s.io`, such as `DeleteOptions`.
-    pub(crate) fn meta(&mut self, kind: &str) -> Value {
+    pub fn meta(&mut self, kind: &str) -> Value {
         self.reference(format!("{META}.{kind}"))
     }
 
     /// A reference to what the resource's objects look like.
-    pub(crate) fn object(&mut self, resource: &Resource) -> Value {
+    pub fn object(&mut self, resource: &Resource) -> Value {
         match &resource.custom {
             Some(custom) => {
                 let name = custom_name(resource, &resource.kind);
@@ -58,7 +58,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to lists of the resource.
-    pub(crate) fn list(&mut self, resource: &Resource) -> Value {
+    pub fn list(&mut self, resource: &Resource) -> Value {
         if resource.custom.is_none() {
             return self.kind(&Gvk::new(&resource.group, &resource.version, &resource.list_kind));
         }
@@ -89,7 +89,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to a built-in kind; an open object where the facts do not have it.
-    pub(crate) fn kind(&mut self, gvk: &Gvk) -> Value {
+    pub fn kind(&mut self, gvk: &Gvk) -> Value {
         match facts().definition_name(gvk) {
             Some(name) => self.reference(name.to_owned()),
             None => json!({"type": "object"}),

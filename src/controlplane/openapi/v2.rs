@@ -6,10 +6,10 @@
 use super::{JSON, v2_protobuf};
 use crate::discovery::{Document, Group};
 use crate::negotiation;
-use crate::protobuf;
-use crate::version::git_version;
 use bytes::Bytes;
 use http::HeaderMap;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::version::git_version;
 use opdev_object::descriptions::Descriptions;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub(super) const ALL: [&str; 2] = [JSON, PROTOBUF];
+    pub const ALL: [&str; 2] = [JSON, PROTOBUF];
 
     /// The first form that the client takes.
     pub(super) fn asked(headers: &HeaderMap) -> Option<Form> {
@@ -48,7 +48,7 @@ impl Form {
     }
 
     /// Writes the document of everything that is served.
-    pub(super) fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
+    pub fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
         let document = document(groups);
         Ok(match self {
             Form::Json => Document::new(&document),

@@ -2,8 +2,8 @@
 //! gnostic's `OpenAPIv2.proto`; what has no field of its own there, such as `x-kubernetes-…`, is written as
 //! YAML.
 
-use crate::protobuf;
-use crate::protobuf::encode::{bytes, double_field, message_field, text, varint_field};
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::protobuf::encode::{bytes, double_field, message_field, text, varint_field};
 use serde_json::Value;
 
 type Done = Result<(), protobuf::Error>;

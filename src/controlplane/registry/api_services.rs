@@ -3,10 +3,10 @@
 //! are only kept.
 
 use super::Registry;
-use crate::error::Cause;
-use crate::resource::metadata;
-use crate::storage::Key;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::metadata;
 use opdev_object::facts::facts;
+use opdev_storage::Key;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -5,10 +5,10 @@
 use super::accept::accept;
 use super::context::Context;
 use super::{Catalog, Clock, Registry, api_services, builtin, definitions, indexing, policy};
-use crate::error::Status;
-use crate::identity::User;
-use crate::resource::metadata;
-use crate::storage::{Expected, Key, Store, Stored};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::metadata;
+use opdev_storage::{Expected, Key, Store, Stored};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -120,7 +120,7 @@ impl Registry {
     }
 
     /// Makes an object that is not there yet.
-    pub(super) fn make(
+    pub fn make(
         &self,
         resource: &str,
         namespace: &str,
@@ -142,7 +142,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::View;
+    use opdev_apimachinery::contract::View;
 
     fn clock(second: i64) -> Clock {
         Arc::new(move || jiff::Timestamp::from_second(second).unwrap())

@@ -2,8 +2,8 @@
 //! business of `versions`; how a built-in kind is converted says its strategy.
 
 use super::strategy::strategy_of;
-use crate::protobuf;
-use crate::resource::Resource;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::Resource;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) fn stored(resource: &Resource, mut value: Value) -> Value {
 }
 
 /// Numbers as Go writes them: `2.0` becomes `2`, which is what a client would read back as an integer.
-pub(crate) fn whole_numbers(value: &mut Value) {
+pub fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
             if let Some(whole) = number.as_f64().and_then(protobuf::whole) {

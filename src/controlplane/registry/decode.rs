@@ -5,9 +5,9 @@
 
 use super::decode_error::{DecodeError, GoField};
 use super::{convert, gotype, time};
-use crate::protobuf;
-use crate::resource::quantity;
 use base64::Engine;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::quantity;
 use opdev_object::apply::compact;
 use opdev_object::facts::{OBJECT_META, QUANTITY, facts};
 use opdev_object::schema::{Additional, Kind, Schema, SchemaRef};
@@ -22,16 +22,16 @@ const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     /// `unknown field "spec.foo"`, in path order.
-    pub(crate) unknown: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 /// Decodes a whole built-in object in place. The error is Go's text for a wrong type.
-pub(crate) fn decode(object: &mut Value, schema: &SchemaRef) -> Result<Decoded, DecodeError> {
+pub fn decode(object: &mut Value, schema: &SchemaRef) -> Result<Decoded, DecodeError> {
     Walk::run(object, schema, "")
 }
 
 /// Decodes only `metadata`, for custom resources.
-pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, DecodeError> {
+pub fn decode_metadata(object: &mut Value) -> Result<Decoded, DecodeError> {
     match object.get_mut("metadata").filter(|meta| !meta.is_null()).zip(facts().definition(OBJECT_META)) {
         Some((meta, schema)) => Walk::run(meta, &schema, "metadata"),
         None => Ok(Decoded::default()),

@@ -5,13 +5,13 @@ use super::context::Context;
 use super::part::Part;
 use super::update::{Change, UpdateMethod};
 use super::{Registry, defaults};
-use crate::attributes::PodField;
-use crate::error::{Cause, Status};
-use crate::identity::User;
 use crate::registry::options::DeleteOptions;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use opdev_apimachinery::attributes::PodField;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_object::selector::LabelSelector;
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

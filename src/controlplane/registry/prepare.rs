@@ -5,7 +5,7 @@
 use super::defaults;
 use super::part::Part;
 use super::strategy::strategy_of;
-use crate::resource::{Resource, metadata};
+use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_object::schema;
 use serde_json::Value;
 

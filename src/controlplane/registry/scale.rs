@@ -1,16 +1,16 @@
 //! The scale subresource: an `autoscaling/v1` Scale read off an object, and its replicas written back.
 
 mod owners;
-pub(super) mod read;
+pub mod read;
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
 use super::part::Part;
 use super::update::{Change, UpdateMethod};
 use super::{Registry, defaults, fields};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_storage::{Key, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 

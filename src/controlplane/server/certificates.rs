@@ -6,8 +6,8 @@ use super::client_certificates::ClientAuthorities;
 use super::listener::{Listen, Serving};
 use super::sec1;
 use super::x509::{Subject, subject};
-use crate::identity::{CREDENTIAL, User};
-use crate::storage::Store;
+use opdev_apimachinery::identity::{CREDENTIAL, User};
+use opdev_storage::Store;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -45,14 +45,14 @@ impl std::fmt::Debug for Authority {
 
 /// A client certificate and its key, both PEM.
 pub(crate) struct ClientCertificate {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+    pub certificate: String,
+    pub key: String,
 }
 
 impl Authority {
     /// The authority that the store keeps, so that kubeconfigs outlive a restart; a fresh one where there is
     /// none, or where it has ended. `year` is the current one.
-    pub(crate) fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
+    pub fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
         if let Some(bytes) = store.kept(KEPT)
             && let Some(kept) = Self::restored(&bytes)?
             && i32::from(year) < kept.valid.1
@@ -79,7 +79,7 @@ impl Authority {
     }
 
     /// A fresh authority, valid from last year to the end of the next; `year` is the current one.
-    pub(crate) fn new(year: i16) -> Result<Self, Failure> {
+    pub fn new(year: i16) -> Result<Self, Failure> {
         let valid = (i32::from(year) - 1, i32::from(year) + 2);
         let key = KeyPair::generate()?;
         let certificate = params(valid).self_signed(&key)?.pem();
@@ -92,7 +92,7 @@ impl Authority {
     }
 
     /// A client certificate: the user's name as common name, the group as organization.
-    pub(crate) fn client(&self, name: &str, group: &str) -> Result<ClientCertificate, Failure> {
+    pub fn client(&self, name: &str, group: &str) -> Result<ClientCertificate, Failure> {
         let mut params = dated(CertificateParams::default(), self.valid);
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_store_keeps_the_authority_until_it_is_about_to_end() {
-        let store = Store::default();
+        let store = Store::new(crate::registry::indexing);
         let first = Authority::kept_by(&store, 2026).unwrap();
         let again = Authority::kept_by(&store, 2027).unwrap();
         assert_eq!(first.certificate(), again.certificate());

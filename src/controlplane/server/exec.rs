@@ -3,7 +3,6 @@
 
 use super::observed::{Answered, widened};
 use super::{spdy, websocket};
-use crate::body::{Body, full};
 use crate::handlers::exec::ExecSession;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +14,7 @@ use http::header::{
 use http::{Request, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use opdev_apimachinery::body::{Body, full};
 use serde_json::{Value, json};
 use std::io;
 use std::time::Duration;
@@ -53,7 +53,7 @@ enum Way {
 
 impl Streams {
     /// Takes the wish out of a request for an `exec`; `None` where there is none.
-    pub(super) fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
+    pub fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
         if !request.uri().path().ends_with("/exec") {
             return None;
         }

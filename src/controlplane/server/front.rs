@@ -6,23 +6,23 @@ use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
 use super::{attributes, health, impersonation};
 use crate::answer::{plain, status};
-use crate::body::{Body, empty, full};
 use crate::discovery::Discovery;
-use crate::error::Status;
 use crate::handlers::Api;
 use crate::handlers::path::Query;
-use crate::identity::User;
 use crate::openapi::OpenApi;
-use crate::random;
-use crate::storage::Store;
 use crate::tokens::{self, KnownTokens};
-use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use opdev_apimachinery::body::{Body, empty, full};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::random;
+use opdev_apimachinery::watchdog::watched;
+use opdev_storage::Store;
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -51,7 +51,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// Serves this API until `stop`.
-    pub(crate) fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
+    pub fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
         Front {
             api,
             discovery: Discovery::default(),
@@ -79,12 +79,12 @@ impl Front {
     }
 
     /// The store behind it all.
-    pub(super) fn store(&self) -> &Arc<Store> {
+    pub fn store(&self) -> &Arc<Store> {
         &self.api.registry().store
     }
 
     /// Answers one request of one user. Never fails: what goes wrong is in the answer.
-    pub(crate) async fn answer<B>(&self, user: &User, request: Request<B>) -> Response<Body>
+    pub async fn answer<B>(&self, user: &User, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -3,11 +3,11 @@
 //! `impersonate-on:user-info:list` and their like).
 
 use crate::authorization::Attributes;
-use crate::error::Status;
 use crate::handlers::path::decoded;
-use crate::identity::{ANONYMOUS, AUTHENTICATED, User, service_account_of};
 use crate::registry::{Registry, forbidden};
 use http::HeaderMap;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::{ANONYMOUS, AUTHENTICATED, User, service_account_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -11,15 +11,15 @@ use super::observer::{Client, Clients, ObservedToken};
 use super::unauthenticated::{UnauthenticatedConnection, UnauthenticatedConnections};
 use super::websocket::{self, Switch};
 use crate::answer::unauthorized;
-use crate::body::Body;
-use crate::identity::User;
-use crate::storage::Store;
 use http::header::{AUTHORIZATION, HeaderMap};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::identity::User;
+use opdev_storage::Store;
 use rustls::ServerConfig;
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -217,7 +217,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    pub(super) fn new((config, clients): (ServerConfig, ClientAuthorities)) -> Self {
+    pub fn new((config, clients): (ServerConfig, ClientAuthorities)) -> Self {
         Tls { acceptor: TlsAcceptor::from(Arc::new(config)), clients }
     }
 }

@@ -4,10 +4,10 @@
 
 use super::attributes;
 use crate::authorization::Attributes;
-use crate::body::{Body, full};
 use crate::registry::{Catalog, Registry};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
+use opdev_apimachinery::body::{Body, full};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,12 +48,12 @@ pub(super) struct Metrics(Mutex<BTreeMap<Labels, Series>>);
 
 /// A request that was answered.
 pub(super) struct Answered<'a> {
-    pub(super) method: &'a Method,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
+    pub method: &'a Method,
+    pub path: &'a str,
+    pub query: &'a str,
     /// The body is an apply.
     pub(super) applies: bool,
-    pub(super) code: u16,
+    pub code: u16,
     pub(super) took: Duration,
 }
 
@@ -124,7 +124,7 @@ impl Metrics {
     }
 
     /// Counts a request.
-    pub(super) fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
+    pub fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
         let mut labels = Labels::of_request(request);
         if (400..500).contains(&request.code) {
             labels.keep_served(catalog);
@@ -142,7 +142,7 @@ impl Metrics {
     }
 
     /// The document.
-    pub(super) fn answer(&self, registry: &Registry) -> Response<Body> {
+    pub fn answer(&self, registry: &Registry) -> Response<Body> {
         const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
         let mut out = String::new();
         self.write_requests(&mut out);
@@ -217,7 +217,7 @@ fn write_objects(out: &mut String, registry: &Registry) {
     }
     head(out, "apiserver_storage_objects", "gauge", &format!("[STABLE] (Deprecated since 1.34.0) {help}"));
     for ((group, resource), count) in &counts {
-        let qualified = crate::error::qualified(group, resource);
+        let qualified = opdev_apimachinery::error::qualified(group, resource);
         line(out, "apiserver_storage_objects", &format!("resource={qualified:?}"), count);
     }
 }

@@ -6,10 +6,7 @@ use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,
     Treatment,
 };
-use crate::body::{Body, InParts};
-use crate::error::Status;
 use crate::handlers::path::Query;
-use crate::protobuf;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT, WARNING};
@@ -18,6 +15,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use jiff::Timestamp;
+use opdev_apimachinery::body::{Body, InParts};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;

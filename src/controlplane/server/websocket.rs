@@ -4,7 +4,6 @@
 
 use super::observed::Answered;
 use super::observer::Copied;
-use crate::body::{Body, full};
 use crate::handlers::path::Query;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,6 +17,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use opdev_apimachinery::body::{Body, full};
 use sha1::{Digest, Sha1};
 use std::io;
 use std::pin::pin;
@@ -60,7 +60,7 @@ pub(super) struct Switch {
 
 impl Switch {
     /// Takes the wish out of a request, which is then one for a watch over HTTP; `None` where there is none.
-    pub(super) fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
+    pub fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
         let (headers, uri) = (request.headers(), request.uri());
         let watches = Query::parse(uri.query().unwrap_or_default()).flag("watch") == Some(true)
             || uri.path().split('/').any(|part| part == "watch");

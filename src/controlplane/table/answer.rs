@@ -1,15 +1,15 @@
 //! Answers in another shape than the object's: a Table with its rows, or only the metadata.
 //! Never reads the store and never encodes; give it what would have been answered.
 
-use crate::resource::Resource;
 use crate::table::Tables;
 use jiff::Timestamp;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
 
 /// The part of its object that a row carries, as `includeObject` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Include {
+pub enum Include {
     /// Only the metadata.
     #[default]
     Metadata,
@@ -21,7 +21,7 @@ pub(crate) enum Include {
 
 impl Include {
     /// Reads the query parameter; `None` where the word is not known.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         match text {
             "" | "Metadata" => Some(Include::Metadata),
             "Object" => Some(Include::Object),
@@ -33,15 +33,15 @@ impl Include {
 
 /// The form of a requested Table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// Version of `meta.k8s.io`.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
     /// The part of their objects that rows carry.
-    pub(crate) include: Include,
+    pub include: Include,
     /// True if columns are described; in a watch only the first Table does.
-    pub(crate) headers: bool,
+    pub headers: bool,
     /// The time ages are counted to.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
 }
 
 /// A Table of these objects. `metadata` is the list's; one object alone gives its own resourceVersion.
@@ -84,7 +84,7 @@ pub(crate) fn row(tables: &dyn Tables, resource: &Resource, object: &Value, want
 }
 
 /// `PartialObjectMetadata` of an object.
-pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
+pub fn metadata_only(object: &Value, version: &str) -> Value {
     let mut only = json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": format!("meta.k8s.io/{version}"),

@@ -1,16 +1,16 @@
 //! Rows of what the cluster itself consists of: namespaces, nodes, events, configuration, storage, leases.
 
 use super::row::{Row, labels};
-use crate::classes::{DEFAULT_STORAGE_CLASS, is_default};
+use opdev_apimachinery::classes::{DEFAULT_STORAGE_CLASS, is_default};
 use serde_json::{Map, Value};
 
-pub(crate) const NAMESPACE: &[&str] = &["Name", "Status", "Age"];
+pub const NAMESPACE: &[&str] = &["Name", "Status", "Age"];
 
-pub(crate) fn namespace(row: Row<'_>) -> Vec<Value> {
+pub fn namespace(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/status/phase").into(), row.age()]
 }
 
-pub(crate) const NODE: &[&str] = &[
+pub const NODE: &[&str] = &[
     "Name",
     "Status",
     "Roles",
@@ -23,7 +23,7 @@ pub(crate) const NODE: &[&str] = &[
     "*Container-Runtime",
 ];
 
-pub(crate) fn node(row: Row<'_>) -> Vec<Value> {
+pub fn node(row: Row<'_>) -> Vec<Value> {
     let ready = row.list("/status/conditions").iter().find(|at| at["type"] == "Ready");
     let mut status = match ready.map(|at| at["status"] == "True") {
         Some(true) => "Ready",
@@ -62,7 +62,7 @@ pub(crate) fn node(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const EVENT: &[&str] = &[
+pub const EVENT: &[&str] = &[
     "Last Seen",
     "Type",
     "Reason",
@@ -76,7 +76,7 @@ pub(crate) const EVENT: &[&str] = &[
 ];
 
 /// Events of the core group and of `events.k8s.io`: one store, two sets of field names.
-pub(crate) fn event(row: Row<'_>) -> Vec<Value> {
+pub fn event(row: Row<'_>) -> Vec<Value> {
     let either = |core: &'static str, new: &'static str| if row.is_set(core) { core } else { new };
     let object = either("/involvedObject", "/regarding");
     let source = either("/source", "/deprecatedSource");
@@ -123,27 +123,27 @@ fn size(fields: Option<&Map<String, Value>>) -> usize {
     fields.map_or(0, Map::len)
 }
 
-pub(crate) const CONFIG_MAP: &[&str] = &["Name", "Data:integer", "Age"];
+pub const CONFIG_MAP: &[&str] = &["Name", "Data:integer", "Age"];
 
-pub(crate) fn config_map(row: Row<'_>) -> Vec<Value> {
+pub fn config_map(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), (size(row.fields("/data")) + size(row.fields("/binaryData"))).into(), row.age()]
 }
 
-pub(crate) const SECRET: &[&str] = &["Name", "Type", "Data:integer", "Age"];
+pub const SECRET: &[&str] = &["Name", "Type", "Data:integer", "Age"];
 
-pub(crate) fn secret(row: Row<'_>) -> Vec<Value> {
+pub fn secret(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/type").into(), size(row.fields("/data")).into(), row.age()]
 }
 
-pub(crate) const SERVICE_ACCOUNT: &[&str] = &["Name", "Age"];
+pub const SERVICE_ACCOUNT: &[&str] = &["Name", "Age"];
 
-pub(crate) fn service_account(row: Row<'_>) -> Vec<Value> {
+pub fn service_account(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.age()]
 }
 
-pub(crate) const LEASE: &[&str] = &["Name", "Holder", "Age"];
+pub const LEASE: &[&str] = &["Name", "Holder", "Age"];
 
-pub(crate) fn lease(row: Row<'_>) -> Vec<Value> {
+pub fn lease(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/spec/holderIdentity").into(), row.age()]
 }
 
@@ -162,7 +162,7 @@ fn phase(row: Row<'_>) -> Value {
     if row.is_set("/metadata/deletionTimestamp") { "Terminating" } else { row.text("/status/phase") }.into()
 }
 
-pub(crate) const CLAIM: &[&str] = &[
+pub const CLAIM: &[&str] = &[
     "Name",
     "Status",
     "Volume",
@@ -174,7 +174,7 @@ pub(crate) const CLAIM: &[&str] = &[
     "*VolumeMode",
 ];
 
-pub(crate) fn claim(row: Row<'_>) -> Vec<Value> {
+pub fn claim(row: Row<'_>) -> Vec<Value> {
     let bound = !row.text("/spec/volumeName").is_empty();
     let (capacity, modes) = if bound {
         (row.text("/status/capacity/storage"), access_modes(row.list("/status/accessModes")))
@@ -195,7 +195,7 @@ pub(crate) fn claim(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const VOLUME: &[&str] = &[
+pub const VOLUME: &[&str] = &[
     "Name",
     "Capacity",
     "Access Modes",
@@ -209,7 +209,7 @@ pub(crate) const VOLUME: &[&str] = &[
     "*VolumeMode",
 ];
 
-pub(crate) fn volume(row: Row<'_>) -> Vec<Value> {
+pub fn volume(row: Row<'_>) -> Vec<Value> {
     let claim = match row.text("/spec/claimRef/name") {
         "" => String::new(),
         name => format!("{}/{name}", row.text("/spec/claimRef/namespace")),
@@ -229,10 +229,10 @@ pub(crate) fn volume(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const STORAGE_CLASS: &[&str] =
+pub const STORAGE_CLASS: &[&str] =
     &["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion:boolean", "Age"];
 
-pub(crate) fn storage_class(row: Row<'_>) -> Vec<Value> {
+pub fn storage_class(row: Row<'_>) -> Vec<Value> {
     let name = row.text("/metadata/name");
     let mark = if is_default(row.object, &DEFAULT_STORAGE_CLASS) { " (default)" } else { "" };
     vec![
@@ -245,16 +245,16 @@ pub(crate) fn storage_class(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const POD_TEMPLATE: &[&str] = &["Name", "Containers", "Images", "Pod Labels"];
+pub const POD_TEMPLATE: &[&str] = &["Name", "Containers", "Images", "Pod Labels"];
 
-pub(crate) fn pod_template(row: Row<'_>) -> Vec<Value> {
+pub fn pod_template(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/template");
     vec![row.name(), containers, images, labels(row.fields("/template/metadata/labels")).into()]
 }
 
-pub(crate) const API_SERVICE: &[&str] = &["Name", "Service", "Available", "Age"];
+pub const API_SERVICE: &[&str] = &["Name", "Service", "Available", "Age"];
 
-pub(crate) fn api_service(row: Row<'_>) -> Vec<Value> {
+pub fn api_service(row: Row<'_>) -> Vec<Value> {
     let service = match row.text("/spec/service/name") {
         "" => "Local".to_owned(),
         name => format!("{}/{name}", row.text("/spec/service/namespace")),
@@ -263,22 +263,22 @@ pub(crate) fn api_service(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), service.into(), available.into(), row.age()]
 }
 
-pub(crate) const WEBHOOKS: &[&str] = &["Name", "Webhooks:integer", "Age"];
+pub const WEBHOOKS: &[&str] = &["Name", "Webhooks:integer", "Age"];
 
-pub(crate) fn webhooks(row: Row<'_>) -> Vec<Value> {
+pub fn webhooks(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.list("/webhooks").len().into(), row.age()]
 }
 
-pub(crate) const RUNTIME_CLASS: &[&str] = &["Name", "Handler", "Age"];
+pub const RUNTIME_CLASS: &[&str] = &["Name", "Handler", "Age"];
 
-pub(crate) fn runtime_class(row: Row<'_>) -> Vec<Value> {
+pub fn runtime_class(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/handler").into(), row.age()]
 }
 
-pub(crate) const SIGNING_REQUEST: &[&str] =
+pub const SIGNING_REQUEST: &[&str] =
     &["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"];
 
-pub(crate) fn signing_request(row: Row<'_>) -> Vec<Value> {
+pub fn signing_request(row: Row<'_>) -> Vec<Value> {
     let decided: Vec<&str> = ["Approved", "Denied", "Failed"]
         .into_iter()
         .filter(|kind| row.list("/status/conditions").iter().any(|at| at["type"] == *kind))
@@ -301,16 +301,16 @@ pub(crate) fn signing_request(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const TRUST_BUNDLE: &[&str] = &["Name", "SignerName"];
+pub const TRUST_BUNDLE: &[&str] = &["Name", "SignerName"];
 
-pub(crate) fn trust_bundle(row: Row<'_>) -> Vec<Value> {
+pub fn trust_bundle(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text_or("/spec/signerName", "<none>").into()]
 }
 
-pub(crate) const POD_CERTIFICATE: &[&str] =
+pub const POD_CERTIFICATE: &[&str] =
     &["Name", "PodName", "ServiceAccountName", "NodeName", "SignerName", "State"];
 
-pub(crate) fn pod_certificate(row: Row<'_>) -> Vec<Value> {
+pub fn pod_certificate(row: Row<'_>) -> Vec<Value> {
     let kinds = row.list("/status/conditions").iter().filter_map(|one| one["type"].as_str());
     let state = kinds.rev().find(|kind| matches!(*kind, "Issued" | "Denied" | "Failed"));
     let texts = ["/spec/podName", "/spec/serviceAccountName", "/spec/nodeName", "/spec/signerName"];
@@ -320,17 +320,17 @@ pub(crate) fn pod_certificate(row: Row<'_>) -> Vec<Value> {
     cells
 }
 
-pub(crate) const TAINT_RULE: &[&str] = &["Name", "Key", "Value", "Effect", "TimeAdded", "Age"];
+pub const TAINT_RULE: &[&str] = &["Name", "Key", "Value", "Effect", "TimeAdded", "Age"];
 
-pub(crate) fn taint_rule(row: Row<'_>) -> Vec<Value> {
+pub fn taint_rule(row: Row<'_>) -> Vec<Value> {
     let taint = |field: &str| row.text(&format!("/spec/taint/{field}")).into();
     let added = row.since("/spec/taint/timeAdded").into();
     vec![row.name(), taint("key"), taint("value"), taint("effect"), added, row.age()]
 }
 
-pub(crate) const MIGRATION: &[&str] = &["Name", "Resource", "Status"];
+pub const MIGRATION: &[&str] = &["Name", "Resource", "Status"];
 
-pub(crate) fn migration(row: Row<'_>) -> Vec<Value> {
+pub fn migration(row: Row<'_>) -> Vec<Value> {
     let (group, plural) = (row.text("/spec/resource/group"), row.text("/spec/resource/resource"));
     let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
     let true_ones = row.list("/status/conditions").iter().filter(|one| one["status"] == "True");
@@ -339,9 +339,9 @@ pub(crate) fn migration(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), resource.into(), state.unwrap_or("Unknown").into()]
 }
 
-pub(crate) const RESOURCE_QUOTA: &[&str] = &["Name", "Request", "Limit", "Age"];
+pub const RESOURCE_QUOTA: &[&str] = &["Name", "Request", "Limit", "Age"];
 
-pub(crate) fn resource_quota(row: Row<'_>) -> Vec<Value> {
+pub fn resource_quota(row: Row<'_>) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (name, hard) in row.fields("/status/hard").into_iter().flatten() {
         let used = row.at("/status/used").get(name).and_then(Value::as_str).unwrap_or("0");
@@ -351,10 +351,10 @@ pub(crate) fn resource_quota(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), requests.join(", ").into(), limits.join(", ").into(), row.age()]
 }
 
-pub(crate) const PRIORITY_CLASS: &[&str] =
+pub const PRIORITY_CLASS: &[&str] =
     &["Name", "Value:integer", "Global-Default:boolean", "PreemptionPolicy", "Age"];
 
-pub(crate) fn priority_class(row: Row<'_>) -> Vec<Value> {
+pub fn priority_class(row: Row<'_>) -> Vec<Value> {
     vec![
         row.name(),
         row.number("/value").into(),
@@ -364,9 +364,9 @@ pub(crate) fn priority_class(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const BINDING: &[&str] = &["Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts"];
+pub const BINDING: &[&str] = &["Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts"];
 
-pub(crate) fn binding(row: Row<'_>) -> Vec<Value> {
+pub fn binding(row: Row<'_>) -> Vec<Value> {
     let subjects = |kind: &str| -> Value {
         let texts: Vec<String> = row
             .list("/subjects")

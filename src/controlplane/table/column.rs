@@ -6,9 +6,9 @@ use std::borrow::Cow;
 /// An entry of `columnDefinitions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) kind: Cow<'static, str>,
-    pub(crate) format: Cow<'static, str>,
+    pub name: Cow<'static, str>,
+    pub kind: Cow<'static, str>,
+    pub format: Cow<'static, str>,
     pub(crate) description: Cow<'static, str>,
     /// 0 is always shown, 1 only in wide output.
     pub(crate) priority: i64,
@@ -16,7 +16,7 @@ pub(crate) struct Column {
 
 impl Column {
     /// The first column of every table.
-    pub(crate) fn name() -> Self {
+    pub fn name() -> Self {
         Column { format: "name".into(), description: NAME.into(), ..Column::new("Name", "string") }
     }
 
@@ -26,7 +26,7 @@ impl Column {
     }
 
     /// A column that is always shown.
-    pub(crate) fn new(name: &'static str, kind: &'static str) -> Self {
+    pub fn new(name: &'static str, kind: &'static str) -> Self {
         Column {
             name: name.into(),
             kind: kind.into(),
@@ -37,7 +37,7 @@ impl Column {
     }
 
     /// The entry.
-    pub(crate) fn to_value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         json!({
             "name": self.name,
             "type": self.kind,

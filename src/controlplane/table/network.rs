@@ -3,10 +3,9 @@
 use super::row::{Row, first, labels, selector};
 use serde_json::Value;
 
-pub(crate) const SERVICE: &[&str] =
-    &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"];
+pub const SERVICE: &[&str] = &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"];
 
-pub(crate) fn service(row: Row<'_>) -> Vec<Value> {
+pub fn service(row: Row<'_>) -> Vec<Value> {
     let internal = match row.list("/spec/clusterIPs").first().and_then(Value::as_str) {
         Some(first) => first,
         None => row.text("/spec/clusterIP"),
@@ -60,9 +59,9 @@ fn ingress_addresses(row: Row<'_>) -> Vec<String> {
         .collect()
 }
 
-pub(crate) const ENDPOINTS: &[&str] = &["Name", "Endpoints", "Age"];
+pub const ENDPOINTS: &[&str] = &["Name", "Endpoints", "Age"];
 
-pub(crate) fn endpoints(row: Row<'_>) -> Vec<Value> {
+pub fn endpoints(row: Row<'_>) -> Vec<Value> {
     let mut all = Vec::new();
     for subset in row.list("/subsets") {
         let addresses: Vec<&str> =
@@ -82,9 +81,9 @@ pub(crate) fn endpoints(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), first(&all, 3, "<none>").into(), row.age()]
 }
 
-pub(crate) const ENDPOINT_SLICE: &[&str] = &["Name", "AddressType", "Ports", "Endpoints", "Age"];
+pub const ENDPOINT_SLICE: &[&str] = &["Name", "AddressType", "Ports", "Endpoints", "Age"];
 
-pub(crate) fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
+pub fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
     let ports: Vec<String> = row
         .list("/ports")
         .iter()
@@ -109,9 +108,9 @@ pub(crate) fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const INGRESS: &[&str] = &["Name", "Class", "Hosts", "Address", "Ports", "Age"];
+pub const INGRESS: &[&str] = &["Name", "Class", "Hosts", "Address", "Ports", "Age"];
 
-pub(crate) fn ingress(row: Row<'_>) -> Vec<Value> {
+pub fn ingress(row: Row<'_>) -> Vec<Value> {
     let hosts: Vec<&str> = row
         .list("/spec/rules")
         .iter()
@@ -130,9 +129,9 @@ pub(crate) fn ingress(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const INGRESS_CLASS: &[&str] = &["Name", "Controller", "Parameters", "Age"];
+pub const INGRESS_CLASS: &[&str] = &["Name", "Controller", "Parameters", "Age"];
 
-pub(crate) fn ingress_class(row: Row<'_>) -> Vec<Value> {
+pub fn ingress_class(row: Row<'_>) -> Vec<Value> {
     let parameters = match row.fields("/spec/parameters") {
         Some(_) => {
             let kind = row.text("/spec/parameters/kind");
@@ -147,8 +146,8 @@ pub(crate) fn ingress_class(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/spec/controller").into(), parameters.into(), row.age()]
 }
 
-pub(crate) const NETWORK_POLICY: &[&str] = &["Name", "Pod-Selector", "Age"];
+pub const NETWORK_POLICY: &[&str] = &["Name", "Pod-Selector", "Age"];
 
-pub(crate) fn network_policy(row: Row<'_>) -> Vec<Value> {
+pub fn network_policy(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), selector(row.at("/spec/podSelector")).into(), row.age()]
 }

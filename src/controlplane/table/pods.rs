@@ -5,7 +5,7 @@ use super::row::Row;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) const COLUMNS: &[&str] =
+pub const COLUMNS: &[&str] =
     &["Name", "Ready", "Status", "Restarts", "Age", "*IP", "*Node", "*Nominated Node", "*Readiness Gates"];
 
 /// A summary of the containers of a pod.
@@ -17,7 +17,7 @@ struct Summary {
     restarted: Option<Timestamp>,
 }
 
-pub(crate) fn cells(row: Row<'_>) -> Vec<Value> {
+pub fn cells(row: Row<'_>) -> Vec<Value> {
     let summary = summary(row);
     let restarts = match summary.restarted {
         Some(at) if summary.restarts > 0 => {
@@ -40,7 +40,7 @@ pub(crate) fn cells(row: Row<'_>) -> Vec<Value> {
 }
 
 /// A row's conditions: finished pods are marked, so that clients can dim them.
-pub(crate) fn conditions(object: &Value) -> Option<Value> {
+pub fn conditions(object: &Value) -> Option<Value> {
     let (reason, message) = match object["status"]["phase"].as_str()? {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 /// An object and the time it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
-    pub(crate) object: &'a Value,
-    pub(crate) now: Timestamp,
+    pub object: &'a Value,
+    pub now: Timestamp,
 }
 
 impl<'a> Row<'a> {
     /// The value at a JSON pointer, null where there is nothing.
-    pub(crate) fn at(self, pointer: &str) -> &'a Value {
+    pub fn at(self, pointer: &str) -> &'a Value {
         self.object.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    pub(crate) fn text(self, pointer: &str) -> &'a str {
+    pub fn text(self, pointer: &str) -> &'a str {
         self.at(pointer).as_str().unwrap_or_default()
     }
 
@@ -26,15 +26,15 @@ impl<'a> Row<'a> {
         Some(self.text(pointer)).filter(|text| !text.is_empty()).unwrap_or(missing)
     }
 
-    pub(crate) fn number(self, pointer: &str) -> i64 {
+    pub fn number(self, pointer: &str) -> i64 {
         self.at(pointer).as_i64().unwrap_or(0)
     }
 
-    pub(crate) fn list(self, pointer: &str) -> &'a [Value] {
+    pub fn list(self, pointer: &str) -> &'a [Value] {
         self.at(pointer).as_array().map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn fields(self, pointer: &str) -> Option<&'a Map<String, Value>> {
+    pub fn fields(self, pointer: &str) -> Option<&'a Map<String, Value>> {
         self.at(pointer).as_object()
     }
 
@@ -42,7 +42,7 @@ impl<'a> Row<'a> {
         !self.at(pointer).is_null()
     }
 
-    pub(crate) fn name(self) -> Value {
+    pub fn name(self) -> Value {
         self.text("/metadata/name").into()
     }
 
@@ -50,7 +50,7 @@ impl<'a> Row<'a> {
         self.since("/metadata/creationTimestamp").into()
     }
 
-    pub(crate) fn since(self, pointer: &str) -> String {
+    pub fn since(self, pointer: &str) -> String {
         age::since(self.at(pointer), self.now)
     }
 
@@ -60,7 +60,7 @@ impl<'a> Row<'a> {
     }
 
     /// Names and images of the containers below a pod template, comma separated.
-    pub(crate) fn containers(self, pod: &str) -> [Value; 2] {
+    pub fn containers(self, pod: &str) -> [Value; 2] {
         let containers = self.list(&format!("{pod}/spec/containers"));
         let join = |field: &str| {
             containers.iter().filter_map(|at| at[field].as_str()).collect::<Vec<_>>().join(",").into()

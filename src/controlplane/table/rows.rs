@@ -1,11 +1,11 @@
 //! The seam to the printer columns: who makes the rows of `as=Table` answers.
 
-use crate::resource::Resource;
 use jiff::Timestamp;
+use opdev_apimachinery::resource::Resource;
 use serde_json::Value;
 
 /// Makes Table columns and cells. The handlers put them together with metadata and selectors.
-pub(crate) trait Tables: Send + Sync {
+pub trait Tables: Send + Sync {
     /// `columnDefinitions` of a resource.
     fn columns(&self, resource: &Resource) -> Vec<Value>;
     /// The cells of one row, as many as there are columns.

@@ -3,10 +3,10 @@
 use super::row::{Row, either};
 use serde_json::Value;
 
-pub(crate) const AUTOSCALER: &[&str] =
+pub const AUTOSCALER: &[&str] =
     &["Name", "Reference", "Targets", "MinPods", "MaxPods:integer", "Replicas:integer", "Age"];
 
-pub(crate) fn autoscaler(row: Row<'_>) -> Vec<Value> {
+pub fn autoscaler(row: Row<'_>) -> Vec<Value> {
     let reference =
         format!("{}/{}", row.text("/spec/scaleTargetRef/kind"), row.text("/spec/scaleTargetRef/name"));
     vec![
@@ -73,10 +73,10 @@ fn target(metric: &Value, current: Option<&Value>) -> String {
     }
 }
 
-pub(crate) const BUDGET: &[&str] =
+pub const BUDGET: &[&str] =
     &["Name", "Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"];
 
-pub(crate) fn budget(row: Row<'_>) -> Vec<Value> {
+pub fn budget(row: Row<'_>) -> Vec<Value> {
     vec![
         row.name(),
         either(row.at("/spec/minAvailable"), "N/A").into(),

@@ -4,7 +4,7 @@ use super::age;
 use super::row::{Row, labels, selector};
 use serde_json::Value;
 
-pub(crate) const DEPLOYMENT: &[&str] = &[
+pub const DEPLOYMENT: &[&str] = &[
     "Name",
     "Ready",
     "Up-to-date:integer",
@@ -15,7 +15,7 @@ pub(crate) const DEPLOYMENT: &[&str] = &[
     "*Selector",
 ];
 
-pub(crate) fn deployment(row: Row<'_>) -> Vec<Value> {
+pub fn deployment(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -30,7 +30,7 @@ pub(crate) fn deployment(row: Row<'_>) -> Vec<Value> {
 }
 
 /// ReplicaSets and replication controllers.
-pub(crate) const REPLICAS: &[&str] = &[
+pub const REPLICAS: &[&str] = &[
     "Name",
     "Desired:integer",
     "Current:integer",
@@ -41,11 +41,11 @@ pub(crate) const REPLICAS: &[&str] = &[
     "*Selector",
 ];
 
-pub(crate) fn replica_set(row: Row<'_>) -> Vec<Value> {
+pub fn replica_set(row: Row<'_>) -> Vec<Value> {
     replicas(row, selector(row.at("/spec/selector")))
 }
 
-pub(crate) fn replication_controller(row: Row<'_>) -> Vec<Value> {
+pub fn replication_controller(row: Row<'_>) -> Vec<Value> {
     replicas(row, labels(row.fields("/spec/selector")))
 }
 
@@ -63,9 +63,9 @@ fn replicas(row: Row<'_>, selector: String) -> Vec<Value> {
     ]
 }
 
-pub(crate) const STATEFUL_SET: &[&str] = &["Name", "Ready", "Age", "*Containers", "*Images"];
+pub const STATEFUL_SET: &[&str] = &["Name", "Ready", "Age", "*Containers", "*Images"];
 
-pub(crate) fn stateful_set(row: Row<'_>) -> Vec<Value> {
+pub fn stateful_set(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -76,7 +76,7 @@ pub(crate) fn stateful_set(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const DAEMON_SET: &[&str] = &[
+pub const DAEMON_SET: &[&str] = &[
     "Name",
     "Desired:integer",
     "Current:integer",
@@ -90,7 +90,7 @@ pub(crate) const DAEMON_SET: &[&str] = &[
     "*Selector",
 ];
 
-pub(crate) fn daemon_set(row: Row<'_>) -> Vec<Value> {
+pub fn daemon_set(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -107,10 +107,10 @@ pub(crate) fn daemon_set(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const JOB: &[&str] =
+pub const JOB: &[&str] =
     &["Name", "Status", "Completions", "Duration", "Age", "*Containers", "*Images", "*Selector"];
 
-pub(crate) fn job(row: Row<'_>) -> Vec<Value> {
+pub fn job(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     let succeeded = row.number("/status/succeeded");
     let completions = match row.at("/spec/completions").as_i64() {
@@ -154,7 +154,7 @@ fn job_status(row: Row<'_>) -> &'static str {
         .unwrap_or("Running")
 }
 
-pub(crate) const CRON_JOB: &[&str] = &[
+pub const CRON_JOB: &[&str] = &[
     "Name",
     "Schedule",
     "Timezone",
@@ -167,7 +167,7 @@ pub(crate) const CRON_JOB: &[&str] = &[
     "*Selector",
 ];
 
-pub(crate) fn cron_job(row: Row<'_>) -> Vec<Value> {
+pub fn cron_job(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/jobTemplate/spec/template");
     let last = match age::instant(row.at("/status/lastScheduleTime")) {
         Some(_) => row.since("/status/lastScheduleTime"),
@@ -192,9 +192,9 @@ pub(crate) fn cron_job(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(crate) const CONTROLLER_REVISION: &[&str] = &["Name", "Controller", "Revision:integer", "Age"];
+pub const CONTROLLER_REVISION: &[&str] = &["Name", "Controller", "Revision:integer", "Age"];
 
-pub(crate) fn controller_revision(row: Row<'_>) -> Vec<Value> {
+pub fn controller_revision(row: Row<'_>) -> Vec<Value> {
     let owner = row.list("/metadata/ownerReferences").iter().find(|owner| owner["controller"] == true);
     let controller = owner.map_or("<none>".to_owned(), |owner| {
         let api_version = owner["apiVersion"].as_str().unwrap_or_default();

@@ -2,7 +2,7 @@
 //! annotated. Never decides how far to scale; `rolling` does.
 
 use super::REVISION;
-use crate::contract::{NoteKind, View, Write};
+use crate::controllers::contract::{NoteKind, View, Write};
 use crate::controllers::fields::{
     self, controller_reference, count, int, map, map_copy, name, put, same, scaled, step, text, uid,
 };
@@ -21,7 +21,7 @@ const HASH: &str = "pod-template-hash";
 /// One ReplicaSet, with what this sync makes of it.
 pub(super) struct Set {
     /// As it was read, or as it will be created.
-    pub(super) object: Value,
+    pub object: Value,
     /// Replicas as they will be.
     pub(super) replicas: i64,
     was: i64,
@@ -38,17 +38,17 @@ impl Set {
     }
 
     /// `deployment.kubernetes.io/revision` as a number.
-    pub(super) fn revision(&self) -> i64 {
+    pub fn revision(&self) -> i64 {
         meta::annotation(&self.object, REVISION).and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     /// Available pods, as its own status says.
-    pub(super) fn available(&self) -> i64 {
+    pub fn available(&self) -> i64 {
         count(&self.object, "/status/availableReplicas")
     }
 
     /// Removes it at the end of the sync.
-    pub(super) fn delete(&mut self) {
+    pub fn delete(&mut self) {
         self.deleted = true;
     }
 
@@ -123,13 +123,13 @@ pub(super) fn max_unavailable(deployment: &Value) -> i64 {
 
 /// All ReplicaSets of the Deployment, oldest first.
 pub(super) struct Sets {
-    pub(super) all: Vec<Set>,
+    pub all: Vec<Set>,
     /// Index of the one that holds the template as it is now.
     pub(super) new: Option<usize>,
 }
 
 impl Sets {
-    pub(super) fn new(deployment: &Value, owned: Vec<Arc<Value>>) -> Self {
+    pub fn new(deployment: &Value, owned: Vec<Arc<Value>>) -> Self {
         let mut all: Vec<_> = owned.into_iter().map(|set| Set::new(Value::clone(&set), false)).collect();
         all.sort_by_key(|set| age_order(&set.object));
         let new = all.iter().position(|set| set.holds(deployment));
@@ -151,7 +151,7 @@ impl Sets {
     }
 
     /// Sum of available pods.
-    pub(super) fn available(&self) -> i64 {
+    pub fn available(&self) -> i64 {
         self.all.iter().map(Set::available).sum()
     }
 
@@ -161,12 +161,12 @@ impl Sets {
     }
 
     /// Sum of a count in the status of all.
-    pub(super) fn sum(&self, pointer: &str) -> i64 {
+    pub fn sum(&self, pointer: &str) -> i64 {
         self.all.iter().map(|set| count(&set.object, pointer)).sum()
     }
 
     /// Returns true if the Deployment was scaled since its sets were.
-    pub(super) fn scaling(&self, wanted: i64) -> bool {
+    pub fn scaling(&self, wanted: i64) -> bool {
         self.all
             .iter()
             .filter(|set| set.replicas > 0)
@@ -181,7 +181,7 @@ impl Sets {
     }
 
     /// Plans to scale one; true when that changes it.
-    pub(super) fn scale(&mut self, at: usize, replicas: i64, deployment: &Value) -> bool {
+    pub fn scale(&mut self, at: usize, replicas: i64, deployment: &Value) -> bool {
         let Some(set) = self.all.get_mut(at) else { return false };
         set.annotate_size(deployment);
         let changes = set.replicas != replicas;
@@ -214,7 +214,7 @@ impl Sets {
 
     /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the
     /// collision count where that had to move.
-    pub(super) fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
+    pub fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
         let template = deployment.pointer("/spec/template").cloned().unwrap_or_else(|| json!({}));
         let before = int(deployment, "/status/collisionCount");
         let mut collisions = before;

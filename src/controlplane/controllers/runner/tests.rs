@@ -1,12 +1,12 @@
 //! The controllers on the real registry, with its defaults, validation and no-op rules.
 
 use super::{Rest, run};
-use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
+use crate::controllers::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use crate::controllers::fields::{count, name, put, text};
 use crate::controllers::simulation::workload;
 use crate::controllers::{Settings, all, pods};
-use crate::identity::User;
 use crate::registry::Registry;
+use opdev_apimachinery::identity::User;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! StatefulSets, DaemonSets, Jobs, Services and claims on the simulated cluster.
 
 use super::{at_rest, names};
-use crate::contract::{Actor, Key, Propagation, View, Write};
+use crate::controllers::contract::{Actor, Key, Propagation, View, Write};
 use crate::controllers::engine::Plane;
 use crate::controllers::fields::{self, count, int, list, name, put, text};
 use crate::controllers::simulation::{Simulation, workload};

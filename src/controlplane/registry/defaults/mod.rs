@@ -1,14 +1,14 @@
 //! Filling in what is missing: the words for it, and the defaults of pods, which many kinds have. The
 //! defaults of each kind stand in `kinds`.
 
-pub(super) mod pod;
+pub mod pod;
 
-pub(crate) use pod::tolerations;
+pub use pod::tolerations;
 
 use serde_json::{Map, Value};
 
 /// Sets a field where it is missing or null.
-pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
+pub fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
     if let Some(map) = object.as_object_mut() {
         let slot = map.entry(field.to_owned()).or_insert(Value::Null);
         if slot.is_null() {
@@ -19,7 +19,7 @@ pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
 
 /// Sets a field that Go keeps as a plain value, where its zero value means that nobody has set it. A field
 /// without `omitempty` is there with it before defaults come.
-pub(crate) fn put_over_zero(object: &mut Value, field: &str, value: impl Into<Value>) {
+pub fn put_over_zero(object: &mut Value, field: &str, value: impl Into<Value>) {
     if let Some(slot) = object.get_mut(field).filter(|slot| **slot == "" || **slot == 0) {
         *slot = Value::Null;
     }
@@ -27,12 +27,12 @@ pub(crate) fn put_over_zero(object: &mut Value, field: &str, value: impl Into<Va
 }
 
 /// An object field for changing, made where it is missing.
-pub(crate) fn sub<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
+pub fn sub<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     put(object, field, Map::new());
     &mut object[field]
 }
 
 /// The items of a list for changing; none where there is no list.
-pub(crate) fn each<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
+pub fn each<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
     object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
 }

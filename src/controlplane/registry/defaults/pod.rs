@@ -4,7 +4,7 @@ use super::{each, put, sub};
 use serde_json::{Map, Value, json};
 
 /// A pod itself: its spec, and what templates do not get.
-pub(in crate::registry) fn pod(object: &mut Value) {
+pub fn pod(object: &mut Value) {
     let spec = sub(object, "spec");
     pod_spec(spec);
     put(spec, "enableServiceLinks", true);
@@ -29,14 +29,14 @@ pub(in crate::registry) fn pod(object: &mut Value) {
 }
 
 /// A pod template.
-pub(in crate::registry) fn template(object: &mut Value) {
+pub fn template(object: &mut Value) {
     if object.is_object() {
         pod_spec(sub(object, "spec"));
     }
 }
 
 /// The pod template below a spec that has one.
-pub(in crate::registry) fn template_of(spec: &mut Value) {
+pub fn template_of(spec: &mut Value) {
     if let Some(found) = spec.get_mut("template") {
         template(found);
     }
@@ -44,7 +44,7 @@ pub(in crate::registry) fn template_of(spec: &mut Value) {
 
 /// Sets the fields of a pod that admission and its strategy set on creation: service account, priority,
 /// tolerations, phase and quality of service.
-pub(crate) fn created(object: &mut Value) {
+pub fn created(object: &mut Value) {
     let class = quality(&object["spec"]);
     let spec = sub(object, "spec");
     put(spec, "serviceAccountName", "default");
@@ -69,7 +69,7 @@ pub(crate) fn created(object: &mut Value) {
 }
 
 /// Every pod tolerates a node that is away, for five minutes unless it says otherwise.
-pub(crate) fn tolerations(spec: &mut Value) {
+pub fn tolerations(spec: &mut Value) {
     put(spec, "tolerations", Vec::<Value>::new());
     if let Some(list) = spec["tolerations"].as_array_mut() {
         for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {

@@ -1,8 +1,8 @@
 //! From a definition to the resources it serves, one per served version.
 
 use crate::registry::strategy;
-use crate::resource::{Conversion, Custom, DerivedFields, Resource, ResourceRules, ScalePaths};
-use crate::resource::{Subresource, metadata, resource_id};
+use opdev_apimachinery::resource::{Conversion, Custom, DerivedFields, Resource, ResourceRules, ScalePaths};
+use opdev_apimachinery::resource::{Subresource, metadata, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
 

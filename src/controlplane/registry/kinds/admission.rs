@@ -3,8 +3,8 @@
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::{policies, webhooks};
-use crate::resource::ResourceRules;
 use crate::table::{Printer, cluster};
+use opdev_apimachinery::resource::ResourceRules;
 use serde_json::{Map, Value};
 
 /// Webhooks and policies: a change takes effect at the moment it is written.

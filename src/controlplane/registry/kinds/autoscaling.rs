@@ -4,8 +4,8 @@ use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{Conversion, Strategy};
 use crate::registry::validate::scaling;
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
 use crate::table::{self, Printer};
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
 use serde_json::{Map, Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

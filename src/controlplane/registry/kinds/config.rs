@@ -1,13 +1,13 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
-use crate::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
-use crate::quota::Evaluator;
 use crate::registry::defaults::sub;
 use crate::registry::strategy::{Selectable, Strategy};
 use crate::registry::validate::{immutable, storage};
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules};
 use crate::table::{Printer, cluster};
 use base64::Engine;
+use opdev_apimachinery::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
+use opdev_apimachinery::quota::Evaluator;
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules};
 use serde_json::Value;
 
 const WHOLE_LATER: MetadataChecks =

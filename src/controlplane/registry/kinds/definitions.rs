@@ -2,7 +2,7 @@
 
 use crate::registry::definitions::{self, ID};
 use crate::registry::strategy::Strategy;
-use crate::resource::ResourceRules;
+use opdev_apimachinery::resource::ResourceRules;
 
 pub(super) static ALL: &[Strategy] = &[Strategy {
     id: ID,

@@ -2,8 +2,8 @@
 //! IPv4 only. In the real server's order: contradictions first, then families that the cluster lacks.
 //! Allocates nothing.
 
-use crate::error::{Cause, Status};
 use crate::registry::defaults::put;
+use opdev_apimachinery::error::{Cause, Status};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 

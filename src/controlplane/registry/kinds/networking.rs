@@ -3,8 +3,8 @@
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::{networking, unchanging};
-use crate::resource::{MetadataChecks, ResourceRules};
 use crate::table::{Printer, network};
+use opdev_apimachinery::resource::{MetadataChecks, ResourceRules};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[

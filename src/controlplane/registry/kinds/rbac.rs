@@ -3,8 +3,8 @@
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::rbac;
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
 use crate::table::{Printer, cluster};
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
 use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";

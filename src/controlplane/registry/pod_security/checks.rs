@@ -5,17 +5,17 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The newest version in which the standards changed.
-pub(super) const NEWEST: u32 = 35;
+pub const NEWEST: u32 = 35;
 
 /// A pod, or the template of one.
-pub(super) struct Pod<'a> {
-    pub(super) meta: &'a Value,
-    pub(super) spec: &'a Value,
+pub struct Pod<'a> {
+    pub meta: &'a Value,
+    pub spec: &'a Value,
 }
 
 /// A refusal: the reason, and the fields.
-pub(super) struct Finding {
-    pub(super) reason: String,
+pub struct Finding {
+    pub reason: String,
     detail: String,
 }
 
@@ -26,7 +26,7 @@ impl Finding {
 }
 
 /// All findings in one text, with their details.
-pub(super) fn detailed(findings: &[Finding]) -> String {
+pub fn detailed(findings: &[Finding]) -> String {
     let one = |finding: &Finding| match finding.detail.as_str() {
         "" => finding.reason.clone(),
         detail => format!("{} ({detail})", finding.reason),
@@ -68,7 +68,7 @@ const RESTRICTED: [Check; 7] = [
 ];
 
 /// The violations of the level `baseline`, or `restricted`.
-pub(super) fn check(pod: &Pod<'_>, restricted: bool, minor: u32) -> Vec<Finding> {
+pub fn check(pod: &Pod<'_>, restricted: bool, minor: u32) -> Vec<Finding> {
     let minor = minor.min(NEWEST);
     let replaced =
         |at: usize| restricted && REPLACED.iter().any(|(place, from)| *place == at && minor >= *from);

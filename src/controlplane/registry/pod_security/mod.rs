@@ -1,7 +1,7 @@
 //! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods
 //! must meet, and what happens to those that do not. Nothing is audited here. The rules are in `checks`.
 
-mod checks;
+pub mod checks;
 #[cfg(test)]
 mod tests;
 
@@ -9,10 +9,10 @@ use super::Registry;
 use super::context::Context;
 use super::part::Part;
 use super::strategy::{Pods, Write, strategy_of};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::Key;
 use checks::{Finding, NEWEST, Pod};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_storage::Key;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

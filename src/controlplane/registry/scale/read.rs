@@ -1,8 +1,8 @@
 //! Reads the `autoscaling/v1` Scale of an object: where its numbers stand, the kind or its definition says.
 //! Never writes anything back.
 
-use crate::error::Status;
-use crate::resource::Resource;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use serde_json::{Map, Value, json};
 
 fn at<'a>(object: &'a Value, path: &str) -> &'a Value {

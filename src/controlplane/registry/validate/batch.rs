@@ -1,11 +1,11 @@
-//! Refusals of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
+//! Refusals of jobs and cron jobs. Read `opdev_apimachinery::schedule` for the five fields of cron.
 
 use super::checks::{absent, at_least_zero, immutable, one_of, selector};
 use super::job_policies;
 use super::pod;
 use super::workloads::mismatch;
-use crate::error::Cause;
-use crate::schedule;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::schedule;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
@@ -64,7 +64,7 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 /// Validates the labels and the selector, with the job's uid and name, that tie a job to its pods, unless the
 /// user manages them. A job that was without the prefixed labels may stay so.
-pub(in crate::registry) fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let (spec, metadata) = (&object["spec"], &object["metadata"]);
     if spec["manualSelector"] == true || spec["selector"].is_null() {
         return;
@@ -96,7 +96,7 @@ pub(in crate::registry) fn generated(object: &Value, current: Option<&Value>, ca
 }
 
 /// A job of its own.
-pub(in crate::registry) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn alone(spec: &Value, causes: &mut Vec<Cause>) {
     job(spec, "spec", causes);
     let found = &spec["selector"];
     if found.is_null() {
@@ -113,7 +113,7 @@ pub(in crate::registry) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A cron job, which may replace another. Its name leaves room for the times of its jobs.
-pub(in crate::registry) fn cron(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub fn cron(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let text = spec["schedule"].as_str().unwrap_or_default();
     if text.is_empty() {
@@ -232,7 +232,7 @@ fn node_affinity(pod: &mut Value, wanted: &Value) {
 }
 
 /// Most of a job never changes.
-pub(in crate::registry) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     if new["completionMode"] != "Indexed" {
         immutable("spec.completions", &new["completions"], &old["completions"], causes);

@@ -3,9 +3,9 @@
 
 use super::checks::{absent, entries, immutable};
 use super::names;
-use crate::error::Cause;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opdev_apimachinery::error::Cause;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use x509_cert::Certificate;
@@ -49,7 +49,7 @@ fn labels(field: &str, text: &str, rule: fn(&str) -> Vec<String>, causes: &mut V
 }
 
 /// A trust bundle, which may replace another one.
-pub(in crate::registry) fn trust_bundle(object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+pub fn trust_bundle(object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let (name, spec) = (object["metadata"]["name"].as_str().unwrap_or_default(), &object["spec"]);
     for why in bundle_name(name, spec["signerName"].as_str().unwrap_or_default()) {
         causes.push(Cause::invalid("metadata.name", &json!(name), &why));
@@ -146,7 +146,7 @@ fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
 }
 
 /// The request of a pod for a certificate.
-pub(in crate::registry) fn pod_request(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn pod_request(spec: &Value, causes: &mut Vec<Cause>) {
     signer("spec.signerName", &spec["signerName"], causes);
     for (key, _) in entries(&spec["unverifiedUserAnnotations"]) {
         for why in names::qualified_name(&key.to_lowercase()) {

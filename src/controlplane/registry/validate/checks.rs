@@ -2,17 +2,17 @@
 //! the field's path and adds what is wrong.
 
 use super::names;
-use crate::error::Cause;
-use crate::resource::quantity;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::quantity;
 use serde_json::Value;
 
 /// Returns true if a field is missing, null, or an empty text.
-pub(crate) fn absent(value: &Value) -> bool {
+pub fn absent(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }
 
 /// The items of a list; none where there is no list.
-pub(crate) fn items(value: &Value) -> &[Value] {
+pub fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -28,7 +28,7 @@ pub(super) fn at_least_zero(field: &str, value: &Value, causes: &mut Vec<Cause>)
 }
 
 /// Refuses a changed field.
-pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<Cause>) {
+pub fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<Cause>) {
     if new != old {
         causes.push(Cause::invalid(field, new, "field is immutable"));
     }

@@ -5,7 +5,7 @@ use super::checks::{
     quantity_at_least_zero,
 };
 use super::names;
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use serde_json::{Value, json};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];

@@ -1,9 +1,9 @@
 //! From 1.37 on the real server judges some fields of built-in kinds by declarations in their types. What
 //! these refuse is told behind everything else, and nothing is told twice.
 
-use crate::error::Cause;
-use crate::resource::Resource;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::Resource;
+use opdev_apimachinery::version::since;
 
 /// The groups whose kinds are judged by hand alone, in another server of the same process.
 const BY_HAND: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -21,7 +21,7 @@ const DECLARED: [(&str, &str, &str); 8] = [
 ];
 
 /// The causes as the minor of this process tells them.
-pub(in crate::registry) fn settle(resource: &Resource, causes: Vec<Cause>) -> Vec<Cause> {
+pub fn settle(resource: &Resource, causes: Vec<Cause>) -> Vec<Cause> {
     if !since(37) || resource.custom.is_some() || BY_HAND.contains(&resource.group.as_str()) {
         return causes;
     }

@@ -3,7 +3,7 @@
 
 use super::checks::items;
 use super::names;
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use serde_json::{Value, json};
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];

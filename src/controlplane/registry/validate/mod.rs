@@ -2,22 +2,22 @@
 //! of all others by their schema. Never changes an object. Custom resources are validated by their own
 //! schema.
 
-pub(super) mod batch;
-pub(super) mod certificates;
-mod checks;
+pub mod batch;
+pub mod certificates;
+pub mod checks;
 mod container;
-mod custom;
-mod declared;
+pub mod custom;
+pub mod declared;
 mod job_policies;
-pub(super) mod networking;
-pub(super) mod pod;
-pub(super) mod policies;
-pub(super) mod rbac;
-pub(super) mod scaling;
-pub(super) mod storage;
-pub(super) mod unchanging;
-pub(super) mod webhooks;
-pub(super) mod workloads;
+pub mod networking;
+pub mod pod;
+pub mod policies;
+pub mod rbac;
+pub mod scaling;
+pub mod storage;
+pub mod unchanging;
+pub mod webhooks;
+pub mod workloads;
 
 pub(crate) use checks::{absent, immutable, items};
 pub(super) use declared::settle;
@@ -25,8 +25,8 @@ pub(crate) use workloads::print_emptied_labels;
 
 use super::part::Part;
 use super::strategy::strategy_of;
-use crate::error::Cause;
-use crate::resource::{MetadataOrder, Resource, names};
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::{MetadataOrder, Resource, names};
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 

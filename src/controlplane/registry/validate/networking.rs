@@ -2,13 +2,13 @@
 
 use super::checks::{absent, entries, items, labels, named, one_of, optional, port, port_number};
 use super::names;
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use serde_json::{Value, json};
 
 const EXPOSED: [&str; 2] = ["NodePort", "LoadBalancer"];
 
 /// A service's spec.
-pub(in crate::registry) fn service(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn service(spec: &Value, causes: &mut Vec<Cause>) {
     let kind = spec["type"].as_str().unwrap_or_default();
     let ports = items(&spec["ports"]);
     let headless = spec["clusterIP"] == "None";
@@ -173,7 +173,7 @@ fn traffic(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
 }
 
 /// An allocated address stays.
-pub(in crate::registry) fn service_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn service_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     if new["type"] == "LoadBalancer"
         && old["type"] == "LoadBalancer"
@@ -192,7 +192,7 @@ pub(in crate::registry) fn service_update(object: &Value, current: &Value, cause
 }
 
 /// An ingress.
-pub(in crate::registry) fn ingress(object: &Value, fresh: bool, causes: &mut Vec<Cause>) {
+pub fn ingress(object: &Value, fresh: bool, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     if items(&spec["rules"]).is_empty() && spec["defaultBackend"].is_null() {
         let detail = "either `defaultBackend` or `rules` must be specified";

@@ -2,8 +2,8 @@
 
 use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
 use super::{container, names};
-use crate::error::Cause;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 
 /// The sources of a volume.
@@ -53,7 +53,7 @@ pub(in crate::registry) fn template(template: &Value, path: &str, causes: &mut V
 }
 
 /// Checks a pod spec at `path`.
-pub(in crate::registry) fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
+pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
     let volumes = volumes(&spec["volumes"], &format!("{path}.volumes"), causes);
     container::containers(spec, path, &volumes, causes);
     container::init_containers(spec, path, &volumes, causes);
@@ -294,7 +294,7 @@ fn tolerations(list: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// A pod's spec is frozen but for a few fields.
-pub(in crate::registry) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     for list in ["containers", "initContainers"] {
         if items(&new[list]).len() != items(&old[list]).len() {

@@ -2,7 +2,7 @@
 
 use super::checks::{self, absent, items, named, selector};
 use super::webhooks::{conditions, one_of, rule};
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use opdev_cel::{self as cel, Compiler, Expression, Wanted};
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const LONGEST_ANNOTATION: usize = 5 * 1024;
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 /// A policy that only looks.
-pub(in crate::registry) fn validating(object: &Value, causes: &mut Vec<Cause>) {
+pub fn validating(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let compiler = head(spec, false, causes);
     let (rules, notes) = (items(&spec["validations"]), items(&spec["auditAnnotations"]));
@@ -41,7 +41,7 @@ pub(in crate::registry) fn validating(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A policy that changes objects.
-pub(in crate::registry) fn mutating(object: &Value, causes: &mut Vec<Cause>) {
+pub fn mutating(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let compiler = head(spec, true, causes);
     let mutations = items(&spec["mutations"]);
@@ -274,7 +274,7 @@ fn annotation(name: &str, note: &Value, place: &str, compiler: &Compiler, causes
 }
 
 /// A binding of a policy that only looks.
-pub(in crate::registry) fn validating_binding(object: &Value, causes: &mut Vec<Cause>) {
+pub fn validating_binding(object: &Value, causes: &mut Vec<Cause>) {
     binding(&object["spec"], causes);
     const AT: &str = "spec.validationActions";
     const KNOWN: [&str; 3] = ["Audit", "Deny", "Warn"];
@@ -299,7 +299,7 @@ pub(in crate::registry) fn validating_binding(object: &Value, causes: &mut Vec<C
 }
 
 /// A binding of a policy that changes objects.
-pub(in crate::registry) fn mutating_binding(object: &Value, causes: &mut Vec<Cause>) {
+pub fn mutating_binding(object: &Value, causes: &mut Vec<Cause>) {
     binding(&object["spec"], causes);
     operations(&object["spec"]["matchResources"], "spec.matchResources", causes);
 }

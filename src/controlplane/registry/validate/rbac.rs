@@ -2,14 +2,14 @@
 
 use super::checks::{absent, items, named, wrong_struct};
 use super::names;
-use crate::error::Cause;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A role; one of a namespace has no rules about paths.
-pub(in crate::registry) fn role(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
+pub fn role(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
     for (i, rule) in items(&object["rules"]).iter().enumerate() {
         let place = format!("rules[{i}]");
         let has = |field: &str| !items(&rule[field]).is_empty();
@@ -46,7 +46,7 @@ pub(in crate::registry) fn role(object: &Value, namespaced: bool, causes: &mut V
 }
 
 /// A binding; one of a namespace may bind roles of the namespace and of the cluster.
-pub(in crate::registry) fn binding(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
+pub fn binding(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
     let role = &object["roleRef"];
     let text = |field: &str| role[field].as_str().unwrap_or_default();
     if text("apiGroup") != GROUP {
@@ -94,7 +94,7 @@ fn subject(subject: &Value, place: &str, namespaced: bool, causes: &mut Vec<Caus
 }
 
 /// A binding keeps its role.
-pub(in crate::registry) fn binding_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn binding_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let role = &object["roleRef"];
     if *role != current["roleRef"] {
         let fields = [("APIGroup", &role["apiGroup"]), ("Kind", &role["kind"]), ("Name", &role["name"])];

@@ -4,8 +4,8 @@ use super::checks::{
     absent, amount, at_least_zero, at_most_all, items, named, one_of, optional, selector, share, wrong_struct,
 };
 use super::names;
-use crate::error::Cause;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 
 /// Kind, name and version of what is scaled.
@@ -28,7 +28,7 @@ fn target(target: &Value, place: &str, allows_core: bool, causes: &mut Vec<Cause
 }
 
 /// An autoscaler's spec.
-pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or(0));
     // Down to none since 1.37.
     let fewest = i64::from(!since(37));
@@ -62,7 +62,7 @@ pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A rule that taints devices, which may replace another one.
-pub(in crate::registry) fn taint_rule(spec: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+pub fn taint_rule(spec: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let taint = &spec["taint"];
     named("spec.taint.key", &json!(taint["key"].as_str().unwrap_or_default()), names::qualified_name, causes);
     if !absent(&taint["value"]) {
@@ -146,7 +146,7 @@ fn metric_target(target: &Value, place: &str, source: &str, causes: &mut Vec<Cau
 }
 
 /// A disruption budget's spec.
-pub(in crate::registry) fn budget(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn budget(spec: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
         let fields = [
@@ -169,7 +169,7 @@ pub(in crate::registry) fn budget(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A lease's spec.
-pub(in crate::registry) fn lease(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn lease(spec: &Value, causes: &mut Vec<Cause>) {
     let seconds = &spec["leaseDurationSeconds"];
     if seconds.as_i64().is_some_and(|n| n <= 0) {
         causes.push(Cause::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));

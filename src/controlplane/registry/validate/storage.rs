@@ -2,16 +2,16 @@
 
 use super::checks::{absent, amount, entries, immutable, items, named, optional, selector};
 use super::names;
-use crate::error::Cause;
-use crate::resource::quantity;
 use base64::Engine;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::quantity;
 use serde_json::{Value, json};
 
 /// The most that a config map or secret may hold, in bytes.
 const LIMIT: usize = 1024 * 1024;
 
 /// A config map.
-pub(in crate::registry) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
+pub fn config_map(object: &Value, causes: &mut Vec<Cause>) {
     let mut size = 0;
     for (key, value) in entries(&object["data"]) {
         config_key("data", key, causes);
@@ -35,7 +35,7 @@ fn config_key(field: &str, key: &str, causes: &mut Vec<Cause>) {
 }
 
 /// A secret: its keys, and what its type asks for.
-pub(in crate::registry) fn secret(object: &Value, causes: &mut Vec<Cause>) {
+pub fn secret(object: &Value, causes: &mut Vec<Cause>) {
     let data = &object["data"];
     let mut size = 0;
     for (key, value) in entries(data) {
@@ -82,7 +82,7 @@ fn docker(data: &Value, key: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Data and the flag itself do not change once `immutable` is set.
-pub(in crate::registry) fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     if current["immutable"] != true {
         return;
     }
@@ -98,7 +98,7 @@ pub(in crate::registry) fn frozen(object: &Value, current: &Value, causes: &mut 
 }
 
 /// A claim's spec at `path`.
-pub(in crate::registry) fn claim(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+pub fn claim(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
     let modes = items(&spec["accessModes"]);
     let field = format!("{path}.accessModes");
@@ -132,7 +132,7 @@ pub(in crate::registry) fn claim(spec: &Value, path: &str, causes: &mut Vec<Caus
 }
 
 /// Most of a claim never changes.
-pub(in crate::registry) fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let bare = |object: &Value| {
         let mut spec = object["spec"].clone();
         if let Some(map) = spec.as_object_mut() {
@@ -169,7 +169,7 @@ pub(in crate::registry) fn claim_update(object: &Value, current: &Value, causes:
 }
 
 /// The resource whose objects are to be stored anew.
-pub(in crate::registry) fn migration(of: &Value, causes: &mut Vec<Cause>) {
+pub fn migration(of: &Value, causes: &mut Vec<Cause>) {
     const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
     let (plural, group) = (&of["resource"], &of["group"]);
     let begins_with_letter =
@@ -185,7 +185,7 @@ pub(in crate::registry) fn migration(of: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A migration that has come to its end stays there.
-pub(in crate::registry) fn migration_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn migration_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let is = |of: &Value, kind: &str| {
         let told = |one: &Value| one["type"] == kind && one["status"] == "True";
         items(&of["status"]["conditions"]).iter().any(told)

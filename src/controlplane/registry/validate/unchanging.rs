@@ -3,13 +3,13 @@
 //! words are its own.
 
 use super::checks::{immutable, items};
-use crate::error::Cause;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::version::since;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Refuses changes of fields, named by their dotted paths.
-pub(super) fn fields(paths: &[&str], object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn fields(paths: &[&str], object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     for path in paths {
         let (new, old) = path.split('.').fold((object, current), |(new, old), name| (&new[name], &old[name]));
         unchanged(path, new, old, causes);
@@ -45,7 +45,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// The source of a volume and its mode do not change.
-pub(in crate::registry) fn volume(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn volume(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     // Everything else in the spec is the source.
     const OTHERS: [&str; 9] = [
         "capacity",
@@ -73,7 +73,7 @@ pub(in crate::registry) fn volume(object: &Value, current: &Value, causes: &mut 
 }
 
 /// How a driver's volumes are attached and live.
-pub(in crate::registry) fn csi_driver(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn csi_driver(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     unchanged("spec.attachedRequired", &new["attachRequired"], &old["attachRequired"], causes);
     unchanged(
@@ -85,7 +85,7 @@ pub(in crate::registry) fn csi_driver(object: &Value, current: &Value, causes: &
 }
 
 /// A driver of a node is taken away and put there again, not changed; but for how much it has room for.
-pub(in crate::registry) fn csi_node(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn csi_node(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let bare = |driver: &Value| {
         let mut driver = driver.clone();
         if let Some(fields) = driver.as_object_mut() {
@@ -102,7 +102,7 @@ pub(in crate::registry) fn csi_node(object: &Value, current: &Value, causes: &mu
 }
 
 /// The driver and the parameters of a class of volume attributes do not change.
-pub(in crate::registry) fn attributes_class(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn attributes_class(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     for field in ["driverName", "parameters"] {
         if !same(&object[field], &current[field]) {
             causes.push(Cause::forbidden(field, &format!("updates to {field} are forbidden.")));
@@ -111,7 +111,7 @@ pub(in crate::registry) fn attributes_class(object: &Value, current: &Value, cau
 }
 
 /// Where a node is, once that is known.
-pub(in crate::registry) fn node(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn node(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let mut once = |field: &str, word: &str, place: &str| {
         let (new, old) = (&object["spec"][field], &current["spec"][field]);
         if !is_empty(old) && old != "" && !same(new, old) {
@@ -127,7 +127,7 @@ pub(in crate::registry) fn node(object: &Value, current: &Value, causes: &mut Ve
 }
 
 /// The scopes of a quota do not change.
-pub(in crate::registry) fn resource_quota(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn resource_quota(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let scopes = |object: &Value| -> BTreeSet<String> {
         items(&object["spec"]["scopes"]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
     };
@@ -137,7 +137,7 @@ pub(in crate::registry) fn resource_quota(object: &Value, current: &Value, cause
 }
 
 /// Ranges that addresses of services come from: one may be added, none changes or goes.
-pub(in crate::registry) fn service_cidr(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn service_cidr(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (items(&object["spec"]["cidrs"]), items(&current["spec"]["cidrs"]));
     if new.len() < old.len() {
         return causes.push(Cause::invalid("spec.cidrs", &object["spec"]["cidrs"], "field is immutable"));

@@ -1,7 +1,7 @@
 //! Refusals of the configurations of webhooks.
 
 use super::checks::{absent, items};
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use opdev_cel::check_condition;
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};
 use opdev_object::selector::LabelSelector;
@@ -12,7 +12,7 @@ const URL_FORM: &str = "; desired format: https://host[/path]";
 const MOST_CONDITIONS: usize = 64;
 
 /// All webhooks of a configuration.
-pub(in crate::registry) fn configuration(object: &Value, causes: &mut Vec<Cause>) {
+pub fn configuration(object: &Value, causes: &mut Vec<Cause>) {
     let mut names: Vec<&str> = Vec::new();
     for (index, hook) in items(&object["webhooks"]).iter().enumerate() {
         let place = format!("webhooks[{index}]");

@@ -5,13 +5,13 @@ use super::checks::{
     share_value, wrong_struct,
 };
 use super::{names, pod, storage};
-use crate::error::Cause;
-use crate::version::since;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::version::since;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
 /// A deployment's spec.
-pub(in crate::registry) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.replicas", &spec["replicas"], causes);
     selecting(spec, "deployment", causes);
     if labels_match(spec, causes) {
@@ -31,7 +31,7 @@ pub(in crate::registry) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A replica set's spec.
-pub(in crate::registry) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.replicas", &spec["replicas"], causes);
     at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
     selecting(spec, "replicaset", causes);
@@ -42,7 +42,7 @@ pub(in crate::registry) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A replication controller's spec, whose selector is a map of labels.
-pub(in crate::registry) fn replication_controller(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn replication_controller(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
     let (none, labels) = (Map::new(), &spec["template"]["metadata"]["labels"]);
     let selector = spec["selector"].as_object().unwrap_or(&none);
@@ -61,7 +61,7 @@ pub(in crate::registry) fn replication_controller(spec: &Value, causes: &mut Vec
 }
 
 /// A daemon set's spec.
-pub(in crate::registry) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
+pub fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
     selecting(spec, "daemonset", causes);
     labels_match(spec, causes);
     pod::template(&spec["template"], "spec.template", causes);
@@ -71,7 +71,7 @@ pub(in crate::registry) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A stateful set's spec, which may replace another.
-pub(in crate::registry) fn stateful_set(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub fn stateful_set(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     match spec["podManagementPolicy"].as_str().unwrap_or_default() {
         "OrderedReady" | "Parallel" => {}
         "" => causes.push(Cause::required("spec.podManagementPolicy", "")),
@@ -148,7 +148,7 @@ pub(in crate::registry) fn mismatch(labels: &Value) -> Cause {
 }
 
 /// Prints labels that were sent as `{}` as such: what is validated has none.
-pub(crate) fn print_emptied_labels(causes: &mut [Cause]) {
+pub fn print_emptied_labels(causes: &mut [Cause]) {
     let none = mismatch(&Value::Null);
     for cause in causes.iter_mut().filter(|cause| **cause == none) {
         *cause = mismatch(&Value::Object(Map::new()));
@@ -261,7 +261,7 @@ fn update_strategy(strategy: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Only a few fields of a stateful set change.
-pub(in crate::registry) fn stateful_set_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub fn stateful_set_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     const FREE: [&str; 7] = [
         "replicas",
         "ordinals",
