@@ -40,30 +40,21 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may wait"))]
 
-mod admission;
-mod answer;
-mod authorization;
-pub mod controllers;
-mod discovery;
 mod fidelity;
-pub mod handlers;
-mod limits;
-mod negotiation;
-mod openapi;
 mod plane;
-pub mod registry;
+mod runner;
 mod server;
-mod table;
-mod tokens;
 
-pub use admission::{OutsideCall, Reach, Webhooks};
-pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
+pub use opdev_admission::{OutsideCall, Reach, Webhooks};
 pub use opdev_apimachinery::body::Body;
 pub use opdev_apimachinery::contract::exec::{ExecAnswer, NoExecAnswer};
 pub use opdev_apimachinery::identity::User;
 pub use opdev_apimachinery::resource;
 pub use opdev_apimachinery::version::git_version;
+pub use opdev_controllers::{self as controllers, Controllers};
+pub use opdev_handlers as handlers;
+pub use opdev_registry as registry;
 pub use opdev_storage as storage;
 pub use opdev_storage::{MovedAside, panics_are_caught};
 pub use plane::{Config, ControlPlane, Error};

@@ -41,7 +41,7 @@ pub struct Attributes<'a> {
     pub name: &'a str,
     pub options: Value,
     pub dry_run: bool,
-    pub(crate) user: &'a User,
+    pub user: &'a User,
 }
 
 /// The view of the cluster that a call of a webhook needs.

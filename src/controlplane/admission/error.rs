@@ -107,7 +107,7 @@ impl fmt::Display for UnusableAnswer {
 
 /// Objects cannot be converted to another version. The kind is as Go prints it: `group/version, Kind=kind`.
 #[derive(Debug)]
-pub(crate) enum ConversionError {
+pub enum ConversionError {
     /// This thread may not wait for a webhook.
     MustWait,
     /// The webhook does not know any version of ConversionReview.

@@ -2,7 +2,7 @@
 
 use super::hook::{Constraints, Hook, Rule};
 use super::review;
-use crate::admission::attributes::{Attributes, Cluster, Operation};
+use crate::attributes::{Attributes, Cluster, Operation};
 use crate::authorization;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::resource::Resource;

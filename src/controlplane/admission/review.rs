@@ -3,7 +3,7 @@
 
 use super::error::{HeadError, UnusableAnswer};
 use super::matching::VersionedRequest;
-use crate::admission::attributes::Attributes;
+use crate::attributes::Attributes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use opdev_apimachinery::error::Status;

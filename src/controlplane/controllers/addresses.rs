@@ -1,7 +1,7 @@
 //! The addresses of simulated pods. Several pods may start at once, so what was given to a pod counts before
 //! it is written.
 
-use crate::controllers::contract::View;
+use crate::contract::View;
 use opdev_apimachinery::attributes::{Lookup, PodField};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -44,9 +44,9 @@ impl Addresses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::contract::{Actor, Write};
-    use crate::controllers::engine::Plane as _;
-    use crate::controllers::simulation::Simulation;
+    use crate::contract::{Actor, Write};
+    use crate::engine::Plane as _;
+    use crate::simulation::Simulation;
     use serde_json::json;
 
     #[test]

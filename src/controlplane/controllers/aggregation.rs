@@ -3,7 +3,7 @@
 
 use super::fields::{list, name, put};
 use super::selector::Selector;
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 
 use super::fields::{count, list, text};
 use super::selector::Selector;
-use crate::controllers::contract::View;
+use crate::contract::View;
 use opdev_apimachinery::attributes::{Lookup, PodField};
 use opdev_object::meta;
 use serde_json::Value;

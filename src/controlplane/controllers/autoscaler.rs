@@ -5,7 +5,7 @@
 use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, int, list, name, stamp, text, with_status};
 use super::pods;
-use crate::controllers::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Map, Value};

@@ -8,9 +8,7 @@ use super::fields::{
 };
 use super::owners::owner_keys;
 use super::pods;
-use crate::controllers::contract::{
-    Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write,
-};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opdev_apimachinery::attributes::Lookup;

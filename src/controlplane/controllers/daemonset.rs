@@ -7,7 +7,7 @@ use super::pods;
 use super::revision;
 use super::scheduler;
 use super::workload::{Workload, WorkloadKind};
-use crate::controllers::contract::{Change, Key, NoteKind, Refusal, Sync, View, Write};
+use crate::contract::{Change, Key, NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, int, put_count, scaled, with_status};
 use super::pods;
 use super::selector::Selector;
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;

@@ -6,7 +6,7 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Lookup, PodField};
 use opdev_object::meta;

@@ -4,9 +4,7 @@
 use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
-use crate::controllers::contract::{
-    Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Sync, View, Write,
-};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta::{self, Gvk, OwnerReference};

@@ -9,7 +9,7 @@ use super::fields::{
 use super::job_policies::{self, Failure};
 use super::owners::owner_keys;
 use super::pods;
-use crate::controllers::contract::{
+use crate::contract::{
     Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Refusal, Sync, View, Write,
 };
 use jiff::Timestamp;

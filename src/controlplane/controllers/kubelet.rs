@@ -8,7 +8,7 @@ use super::node::NODE_ADDRESS;
 use super::pods;
 use super::references::{self, Missing};
 use super::stage::{self, Stage};
-use crate::controllers::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Lookup, PodField};
 use opdev_apimachinery::qos;

@@ -2,7 +2,7 @@
 //! never delays another one. One worker at a time works on a key; changes that arrive meanwhile are handled
 //! afterwards. Deterministic: the time is passed in. Never knows what a controller does with a key.
 
-use crate::controllers::contract::Key;
+use crate::contract::Key;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

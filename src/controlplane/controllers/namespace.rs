@@ -3,7 +3,7 @@
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, list, uid, with_status};
-use crate::controllers::contract::{Actor, Change, Controller, Key, Propagation, Refusal, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Propagation, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};

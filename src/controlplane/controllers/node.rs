@@ -3,7 +3,7 @@
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, micro_stamp, name, put, stamp, text, uid, with_status};
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::version::{architecture, git_version};
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
-use crate::controllers::contract::{Change, Key, View, Write};
+use crate::contract::{Change, Key, View, Write};
 use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use super::conditions;
 use super::fields::{
     controller_reference, count, deleting, list, map_copy, put, reference, seconds_between, text, time,
 };
-use crate::controllers::contract::{Note, NoteKind, Write};
+use crate::contract::{Note, NoteKind, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

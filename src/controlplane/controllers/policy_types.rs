@@ -3,7 +3,7 @@
 //! Never keeps a policy from its work: expressions that the check warns of are in force all the same.
 
 use super::fields::{self, deleting, int, list, put_count, text, with_status};
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_cel::Compiler;
 use opdev_object::facts::facts;

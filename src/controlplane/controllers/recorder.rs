@@ -2,7 +2,7 @@
 //! ones, as client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
-use crate::controllers::contract::{Note, View, Write};
+use crate::contract::{Note, View, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};

@@ -4,7 +4,7 @@
 //! `kubelet` asks where pods are to be that strict.
 
 use super::fields::{flag, list, text};
-use crate::controllers::contract::View;
+use crate::contract::View;
 use opdev_object::meta;
 use serde_json::Value;
 

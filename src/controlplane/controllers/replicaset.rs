@@ -8,7 +8,7 @@ use super::owners::{Claim, claim};
 use super::pods;
 use super::selector::Selector;
 use super::workload::{Workload, WorkloadKind};
-use crate::controllers::contract::{NoteKind, Refusal, Sync, View, Write};
+use crate::contract::{NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Lookup, PodField};
 use opdev_object::meta;

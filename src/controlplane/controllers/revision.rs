@@ -2,7 +2,7 @@
 //! Never writes; gives the writes back.
 
 use super::fields::{controller_reference, count, map_copy, name, put, same, text, uid};
-use crate::controllers::contract::{View, Write};
+use crate::contract::{View, Write};
 use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! touches a namespace that is going away.
 
 use super::fields::{deleting, map, put, text};
-use crate::controllers::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -6,15 +6,15 @@
 use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use crate::admission::lists::{Lists, view_of_lists};
-use crate::controllers::contract::{
+use super::lists::{Lists, view_of_lists};
+use crate::contract::{
     Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
 };
-use crate::registry::indexing;
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Indexing};
 use opdev_object::meta;
 use opdev_object::patch::merge_patch;
+use opdev_registry::indexing;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,6 +31,12 @@ struct State {
     revision: u64,
     serial: u64,
     elapsed: Duration,
+}
+
+/// The settings of these tests.
+pub(super) fn settings() -> Settings {
+    let consumers = opdev_registry::consumers().collect();
+    Settings { root_ca: "PEM".into(), consumers, ..Settings::default() }
 }
 
 /// The store.
@@ -314,6 +320,10 @@ impl Memory {
 }
 
 impl Plane for Memory {
+    fn view(&self) -> &dyn View {
+        self
+    }
+
     fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal> {
         self.state.borrow_mut().log.push((actor.user, write.clone()));
         if let Some(refused) = (self.refuse.borrow())(write) {
@@ -333,7 +343,7 @@ fn one_job(engine: &Engine, memory: &Memory, now: Timestamp, elapsed: Duration) 
 impl Simulation {
     /// A cluster with namespaces and all controllers, settled.
     pub fn new() -> Self {
-        Simulation::with(super::all(&Settings { root_ca: "PEM".into(), ..Settings::default() }))
+        Simulation::with(super::all(&settings()))
     }
 
     pub fn with(controllers: Vec<Box<dyn Controller>>) -> Self {

@@ -8,7 +8,7 @@ use super::owners::{Claim, patch_references};
 use super::pods;
 use super::revision::{self, Revisions};
 use super::workload::{Workload, WorkloadKind};
-use crate::controllers::contract::{NoteKind, Refusal, Sync, View, Write};
+use crate::contract::{NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::quantity;
-use crate::controllers::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::Lookup;
 use opdev_apimachinery::classes::{DEFAULT_STORAGE_CLASS, default_class};

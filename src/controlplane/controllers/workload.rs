@@ -5,7 +5,7 @@
 use super::fields::{self, with_status};
 use super::owners::{Claim, claim, owner_keys_by};
 use super::selector::Selector;
-use crate::controllers::contract::{Actor, Change, Controller, Key, Refusal, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 

@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     fn resource(plural: &str) -> Resource {
-        let all = crate::registry::builtin_resources();
+        let all = opdev_registry::builtin_resources();
         all.into_iter().find(|found| found.plural == plural).unwrap()
     }
 

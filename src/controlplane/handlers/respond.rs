@@ -3,9 +3,6 @@
 
 use super::status_text;
 use crate::negotiation::{Agreed, Encoding, Form};
-use crate::registry::{Registry, versions};
-use crate::table::Tables;
-use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
 use futures::stream;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
@@ -14,6 +11,9 @@ use opdev_apimachinery::body::{self, Body, InParts, full};
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::protobuf;
 use opdev_apimachinery::resource::Resource;
+use opdev_apis::table::Tables;
+use opdev_apis::table::answer::{self, Include, Wanted, metadata_only};
+use opdev_registry::{Registry, versions};
 use opdev_storage::{Stored, text};
 use serde_json::{Map, Value};
 use std::borrow::Cow;

@@ -4,9 +4,9 @@
 use super::body;
 use super::respond;
 use super::write::{Answer, Call};
-use crate::authorization::{Attributes, rules_review};
 use crate::tokens::{ISSUER, Wanted};
 use http::StatusCode;
+use opdev_admission::authorization::{Attributes, rules_review};
 use opdev_apimachinery::contract::View;
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::identity::User;

@@ -2,11 +2,11 @@
 
 use super::path::Query;
 use super::respond::Shape;
-use crate::registry::strategy_of;
 use opdev_apimachinery::attributes::Lookup;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::resource::Resource;
 use opdev_object::selector::{FieldSelector, LabelSelector};
+use opdev_registry::strategy_of;
 use opdev_storage::Stored;
 use serde_json::Value;
 

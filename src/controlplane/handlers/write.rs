@@ -7,16 +7,17 @@ use super::path::{Query, Target};
 use super::read::selected;
 use super::respond::{self, Shape};
 use super::select::Selection;
-use crate::authorization::Attributes;
-use crate::registry::{AdmissionSubject, Change, Context, FieldValidation, Part, UpdateMethod, scale};
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use opdev_admission::authorization::Attributes;
 use opdev_apimachinery::body::Body;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::identity::User;
 use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::meta::Gvk;
+use opdev_registry::{AdmissionSubject, Change, Context, FieldValidation, UpdateMethod, scale};
 use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Call<'_> {
         Ok(object)
     }
 
-    fn delete_options(&self) -> Result<(crate::registry::DeleteOptions, Context), Status> {
+    fn delete_options(&self) -> Result<(opdev_registry::DeleteOptions, Context), Status> {
         let body = match self.body.is_empty() {
             true => None,
             false => Some(self.body_of("DeleteOptions")?),

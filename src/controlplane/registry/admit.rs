@@ -3,15 +3,16 @@
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::strategy::strategy_of;
-use super::{Part, Registry, convert, scale};
-use crate::admission::Cluster;
-use crate::admission::{Attributes, Dispatcher, Operation, Webhooks};
-use crate::authorization::{self, Decision};
-use crate::registry::options::DeleteOptions;
+use super::{Registry, convert, scale};
+use crate::options::DeleteOptions;
+use opdev_admission::Cluster;
+use opdev_admission::authorization::{self, Decision};
+use opdev_admission::{Attributes, Dispatcher, Operation, Webhooks};
 use opdev_apimachinery::contract::Propagation;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::identity::User;
 use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::apply::compact;
 use opdev_object::meta::Gvk;
 use opdev_storage::{Key, Stored};
@@ -146,7 +147,7 @@ fn delete_options(options: &DeleteOptions, uid: Option<&str>, dry_run: bool) -> 
 impl Registry {
     /// The registry with these settings for webhooks. It calls the configured ones from now on.
     pub fn with_webhooks(mut self, settings: Webhooks) -> Self {
-        self.admission = crate::admission::Admission::new(settings);
+        self.admission = opdev_admission::Admission::new(settings);
         self.admission.configure(&self);
         self
     }

@@ -90,7 +90,7 @@ impl Registry {
         }
         let roles = policy::bootstrap().into_iter().map(|object| {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-            (format!("{}/{kind}s", crate::authorization::GROUP), object)
+            (format!("{}/{kind}s", opdev_admission::authorization::GROUP), object)
         });
         let services = api_services::built_in().map(|(id, object)| (id.to_owned(), object));
         let wanted: Vec<(String, Value)> = roles.chain(services).collect();

@@ -32,20 +32,6 @@ pub(crate) fn stored(resource: &Resource, mut value: Value) -> Value {
     value
 }
 
-/// Numbers as Go writes them: `2.0` becomes `2`, which is what a client would read back as an integer.
-pub fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            if let Some(whole) = number.as_f64().and_then(protobuf::whole) {
-                *value = Value::from(whole);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Object(map) => map.values_mut().for_each(whole_numbers),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::builtin;

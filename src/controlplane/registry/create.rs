@@ -2,12 +2,12 @@
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::strategy_of;
 use super::{Registry, definitions, fields, prepare, validate, warnings};
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::quota::{self, Consumer};
 use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_storage::{Expected, Key, Stored};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,14 +4,14 @@
 
 use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::{Write, strategy_of};
-use crate::authorization::Attributes;
+use opdev_admission::authorization::Attributes;
 use opdev_apimachinery::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
 use opdev_apimachinery::contract::View as _;
 use opdev_apimachinery::contract::exec::ExecAnswer;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::resource::{Resource, metadata, quantity};
+use opdev_apis::Part;
 use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

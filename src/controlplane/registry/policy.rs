@@ -2,7 +2,7 @@
 //! Whether the policy is enforced is settled when the registry is made.
 
 use super::{Context, Registry};
-use crate::authorization::{
+use opdev_admission::authorization::{
     self, Attributes, Decision, GROUP, Grant, MASTERS, Policy, check_grant, full_authority,
 };
 use opdev_apimachinery::contract::View;
@@ -153,7 +153,7 @@ fn only_collected(object: &Value, current: &Value) -> bool {
 /// The roles and bindings of a new cluster.
 pub(super) fn bootstrap() -> Vec<Value> {
     use std::io::Read;
-    static ROLES: &[u8] = include_bytes!("../assets/rbac.json.gz");
+    static ROLES: &[u8] = include_bytes!("assets/rbac.json.gz");
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(ROLES).read_to_end(&mut text).expect("the embedded roles are valid gzip");
     serde_json::from_slice(&text).expect("the embedded roles are a list in JSON")

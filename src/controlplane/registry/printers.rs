@@ -1,9 +1,9 @@
 //! The Tables of all kinds: each kind's strategy names its printer.
 
 use super::strategy::strategy_of;
-use crate::table::{self, Tables};
 use jiff::Timestamp;
 use opdev_apimachinery::resource::Resource;
+use opdev_apis::table::{self, Tables};
 use serde_json::Value;
 
 /// The printers of all kinds.

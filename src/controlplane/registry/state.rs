@@ -3,7 +3,7 @@
 use super::Catalog;
 use super::scale::read;
 use super::strategy::strategy_of;
-use crate::admission::Admission;
+use opdev_admission::Admission;
 use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_apimachinery::contract::exec::ExecAnswer;
 use opdev_apimachinery::contract::{self, ResourceInfo, View};

@@ -4,21 +4,21 @@
 
 use super::context::Context;
 use super::options::DeleteOptions;
-use super::part::Part;
 use super::state::Registry;
-use crate::table::Printer;
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Indexing};
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::identity::User;
 use opdev_apimachinery::quota::Evaluator;
 use opdev_apimachinery::resource::{Resource, ResourceRules};
+use opdev_apis::Part;
+use opdev_apis::table::Printer;
 use opdev_storage::{Key, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The rules of one built-in kind. The functions stand in the order in which a request meets them.
-pub(crate) struct Strategy {
+pub struct Strategy {
     /// `group/plural`, or the plural for the core group. The facts say everything else that discovery tells.
     pub id: &'static str,
     /// The table that objects are kept in, where it is not named as the kind.
@@ -175,7 +175,7 @@ pub enum Post {
 
 /// The fields that field selectors may name besides name and namespace.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Selectable {
+pub struct Selectable {
     /// The fields; `None` is a kind that knows of no others, which has an error text of its own.
     pub fields: Option<&'static [&'static str]>,
     /// The kind that error texts name.

@@ -2,7 +2,7 @@
 //! another, by its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
 use super::{Registry, convert, definitions};
-use crate::admission::renamed;
+use opdev_admission::renamed;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::resource::{Custom, Resource, compare_versions};
 use opdev_object::apply::{VersionError, Versions, compact};
@@ -17,14 +17,14 @@ fn failed(why: String) -> Status {
 }
 
 /// Returns true if a stored object says that it is at the resource's version; the object is not read.
-pub(crate) fn is_version_of(resource: &Resource, stored: &Stored) -> bool {
+pub fn is_version_of(resource: &Resource, stored: &Stored) -> bool {
     resource.is_named(stored.attributes().api_version())
 }
 
 /// Returns true if a stored object is as the resource serves it: at its version, and written since the
 /// definition was last changed, so that it has all defaults of the schema and nothing else than the schema
 /// knows. Asked for every object of every list: allocates nothing.
-pub(crate) fn shows(resource: &Resource, stored: &Stored) -> bool {
+pub fn shows(resource: &Resource, stored: &Stored) -> bool {
     resource.custom.as_ref().is_none_or(|custom| custom.since < stored.revision)
         && is_version_of(resource, stored)
 }
@@ -121,7 +121,7 @@ impl Registry {
     /// An object as it is kept.
     pub(super) fn stored_form(&self, resource: &Resource, mut object: Value) -> Result<Value, Status> {
         if resource.custom.is_some() {
-            convert::whole_numbers(&mut object);
+            opdev_apis::decode::whole_numbers(&mut object);
         }
         if resource.custom.is_none() || resource.is_stored_version() {
             return Ok(convert::stored(resource, object));

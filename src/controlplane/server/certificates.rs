@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_store_keeps_the_authority_until_it_is_about_to_end() {
-        let store = Store::new(crate::registry::indexing);
+        let store = Store::new(opdev_registry::indexing);
         let first = Authority::kept_by(&store, 2026).unwrap();
         let again = Authority::kept_by(&store, 2027).unwrap();
         assert_eq!(first.certificate(), again.certificate());

@@ -3,11 +3,11 @@
 //! real one counts.
 
 use super::attributes;
-use crate::authorization::Attributes;
-use crate::registry::{Catalog, Registry};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
+use opdev_admission::authorization::Attributes;
 use opdev_apimachinery::body::{Body, full};
+use opdev_registry::{Catalog, Registry};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -295,7 +295,7 @@ mod tests {
     }
     #[test]
     fn what_nobody_serves_is_counted_together() {
-        let (metrics, catalog) = (Metrics::default(), Catalog::new(crate::registry::builtin_resources()));
+        let (metrics, catalog) = (Metrics::default(), Catalog::new(opdev_registry::builtin_resources()));
         for n in 0..3 {
             for path in [
                 format!("/path-{n}"),

@@ -4,7 +4,7 @@
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;
 use super::{Binding, Mutating, Mutation, Policies, Policy};
-use crate::admission::attributes::{Attributes, Cluster};
+use crate::attributes::{Attributes, Cluster};
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::resource::Resource;
 use opdev_cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};

@@ -2,7 +2,7 @@
 
 use super::super::matching::selects;
 use super::{ParamRef, Policy};
-use crate::admission::attributes::{Attributes, Cluster};
+use crate::attributes::{Attributes, Cluster};
 use opdev_apimachinery::error::Status;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::SelectorError;

@@ -4,7 +4,7 @@
 use super::super::matching::{Roles, VersionedRequest, meets, seen};
 use super::super::review;
 use super::{Binding, Policies, Policy, Validating, Validation};
-use crate::admission::attributes::{Attributes, Cluster};
+use crate::attributes::{Attributes, Cluster};
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
 use serde_json::Value;

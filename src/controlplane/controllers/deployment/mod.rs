@@ -13,7 +13,7 @@ use super::pods;
 use super::replicaset;
 use super::selector::Selector;
 use super::workload::{Workload, WorkloadKind};
-use crate::controllers::contract::{Change, Key, NoteKind, Sync, View, Write};
+use crate::contract::{Change, Key, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};

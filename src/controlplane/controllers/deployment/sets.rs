@@ -2,13 +2,13 @@
 //! annotated. Never decides how far to scale; `rolling` does.
 
 use super::REVISION;
-use crate::controllers::contract::{NoteKind, View, Write};
-use crate::controllers::fields::{
+use crate::contract::{NoteKind, View, Write};
+use crate::fields::{
     self, controller_reference, count, int, map, map_copy, name, put, same, scaled, step, text, uid,
 };
-use crate::controllers::pods;
-use crate::controllers::replicaset::{RESOURCE, age_order};
-use crate::controllers::revision;
+use crate::pods;
+use crate::replicaset::{RESOURCE, age_order};
+use crate::revision;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::super::fields::flag;
 use super::*;
-use crate::controllers::contract::Key;
+use crate::contract::Key;
 
 #[test]
 fn init_containers_run_first_and_sidecars_stay() {

@@ -11,7 +11,7 @@ mod stages;
 use super::fields::{count, deleting, int, list, name, put, text};
 use super::simulation::{Simulation, workload};
 use super::{Settings, all, conditions, pods};
-use crate::controllers::contract::{Propagation, Refusal, View, Write};
+use crate::contract::{Propagation, Refusal, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn at_rest(simulation: &mut Simulation) {
-    simulation.assert_at_rest(all(&Settings { root_ca: "PEM".into(), ..Settings::default() }));
+    simulation.assert_at_rest(all(&settings()));
 }
 
 fn deployment(replicas: i64, strategy: Value) -> Value {
@@ -399,7 +399,7 @@ fn owners_are_told_apart_by_uid_namespace_and_kind() {
 #[test]
 fn a_namespace_goes_with_all_it_holds() {
     let mut cluster = Simulation::new();
-    let key = |resource: &str, name: &str| crate::controllers::contract::Key::new(resource, None, name);
+    let key = |resource: &str, name: &str| crate::contract::Key::new(resource, None, name);
     cluster
         .create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gone"}}));
     let mut web = deployment(2, json!({}));
@@ -423,10 +423,7 @@ fn a_namespace_goes_with_all_it_holds() {
         grace: None,
     };
     use super::engine::Plane;
-    cluster
-        .memory
-        .write(crate::controllers::contract::Actor { user: "me", field_manager: "me" }, &delete)
-        .unwrap();
+    cluster.memory.write(crate::contract::Actor { user: "me", field_manager: "me" }, &delete).unwrap();
     cluster.settle();
     let namespace = key("namespaces", "gone").read(&cluster.memory).unwrap();
     let status = super::fields::status(&namespace);
@@ -443,10 +440,7 @@ fn a_namespace_goes_with_all_it_holds() {
         name: "m".into(),
         patch: json!({"metadata": {"finalizers": null}}),
     };
-    cluster
-        .memory
-        .write(crate::controllers::contract::Actor { user: "me", field_manager: "me" }, &patch)
-        .unwrap();
+    cluster.memory.write(crate::contract::Actor { user: "me", field_manager: "me" }, &patch).unwrap();
     cluster.settle();
     assert!(key("namespaces", "gone").read(&cluster.memory).is_none());
     for info in cluster.memory.resources().iter().filter(|info| info.namespaced) {
@@ -480,7 +474,7 @@ fn one_object_that_cannot_go_keeps_no_other() {
     assert_eq!(names(&left), ["a"]);
     cluster.refuse(|_| None);
     cluster.elapse(Duration::from_secs(120));
-    assert!(crate::controllers::contract::Key::new("namespaces", None, "n").read(&cluster.memory).is_none());
+    assert!(crate::contract::Key::new("namespaces", None, "n").read(&cluster.memory).is_none());
     at_rest(&mut cluster);
 }
 
@@ -566,15 +560,12 @@ fn pods_nobody_can_take_say_why() {
     let message = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
     assert_eq!(text(&says, "/message"), message);
     assert_eq!(cluster.told("picky"), [format!("FailedScheduling {message}")]);
-    let node = crate::controllers::contract::Key::new("nodes", None, "opdev").read(&cluster.memory).unwrap();
+    let node = crate::contract::Key::new("nodes", None, "opdev").read(&cluster.memory).unwrap();
     let mut labelled = Value::clone(&node);
     put(&mut labelled, "/metadata/labels/disk", "ssd".into());
     use super::engine::Plane;
     let update = Write::Update { resource: "nodes".into(), object: labelled };
-    cluster
-        .memory
-        .write(crate::controllers::contract::Actor { user: "me", field_manager: "me" }, &update)
-        .unwrap();
+    cluster.memory.write(crate::contract::Actor { user: "me", field_manager: "me" }, &update).unwrap();
     cluster.settle();
     assert!(pods::ready(&cluster.get("pods", "picky").unwrap()));
 }
@@ -582,7 +573,7 @@ fn pods_nobody_can_take_say_why() {
 #[test]
 fn the_node_is_ready_and_renews_its_lease() {
     let mut cluster = Simulation::new();
-    let node = crate::controllers::contract::Key::new("nodes", None, "opdev").read(&cluster.memory).unwrap();
+    let node = crate::contract::Key::new("nodes", None, "opdev").read(&cluster.memory).unwrap();
     assert!(conditions::is_true(&node, "Ready"));
     let lease = |cluster: &Simulation| {
         let lease =

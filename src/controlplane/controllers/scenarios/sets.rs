@@ -1,11 +1,11 @@
 //! StatefulSets, DaemonSets, Jobs, Services and claims on the simulated cluster.
 
 use super::{at_rest, names};
-use crate::controllers::contract::{Actor, Key, Propagation, View, Write};
-use crate::controllers::engine::Plane;
-use crate::controllers::fields::{self, count, int, list, name, put, text};
-use crate::controllers::simulation::{Simulation, workload};
-use crate::controllers::{conditions, pods};
+use crate::contract::{Actor, Key, Propagation, View, Write};
+use crate::engine::Plane;
+use crate::fields::{self, count, int, list, name, put, text};
+use crate::simulation::{Simulation, workload};
+use crate::{conditions, pods};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

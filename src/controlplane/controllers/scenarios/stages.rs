@@ -6,7 +6,7 @@ use super::super::addresses::Addresses;
 use super::super::kubelet::Kubelet;
 use super::super::simulation::Given;
 use super::*;
-use crate::controllers::contract::{Change, Controller};
+use crate::contract::{Change, Controller};
 
 /// Values that KWOK's stages set and a kubelet does not: stage, place, the kubelet's value as JSON.
 const OTHERWISE: [(&str, &str, &str); 3] = [

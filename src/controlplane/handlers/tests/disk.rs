@@ -23,7 +23,7 @@ fn request(method: &str, uri: &str, body: &Value) -> Request<Full<Bytes>> {
 #[tokio::test]
 async fn answers_wait_for_the_disk_unless_who_asks_ends_with_this_process() {
     let (disk, gate) = mpsc::channel();
-    let store = Store::on_disk(Box::new(Gate(gate)), crate::registry::indexing).unwrap();
+    let store = Store::on_disk(Box::new(Gate(gate)), opdev_registry::indexing).unwrap();
     let clock = Arc::new(|| "2026-01-02T03:04:05.678Z".parse().unwrap());
     let registry = Arc::new(Registry::boot_on(store, clock, false).unwrap());
     let api = Api::new(registry, Arc::new(UpstreamDefault), Arc::new(Tokens::new().unwrap()));

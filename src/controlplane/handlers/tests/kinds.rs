@@ -3,8 +3,8 @@
 
 use super::difference::difference;
 use super::*;
-use crate::registry::builtin_resources;
 use opdev_apimachinery::protobuf;
+use opdev_registry::builtin_resources;
 use std::collections::BTreeSet;
 
 const TYPED: &str = "application/vnd.kubernetes.protobuf";

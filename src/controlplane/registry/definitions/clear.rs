@@ -3,8 +3,8 @@
 //! webhook is gone stays.
 
 use super::{ID, holds_resources, set_condition};
-use crate::registry::context::Context;
-use crate::registry::{DeleteOptions, Registry};
+use crate::context::Context;
+use crate::{DeleteOptions, Registry};
 use opdev_apimachinery::error::Status;
 use opdev_storage::{Expected, Key};
 use serde_json::Value;

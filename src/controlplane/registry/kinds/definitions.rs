@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions.
 
-use crate::registry::definitions::{self, ID};
-use crate::registry::strategy::Strategy;
+use crate::definitions::{self, ID};
+use crate::strategy::Strategy;
 use opdev_apimachinery::resource::ResourceRules;
 
 pub(super) static ALL: &[Strategy] = &[Strategy {

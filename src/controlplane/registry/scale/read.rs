@@ -36,7 +36,7 @@ fn text_of_selector(selector: &Value) -> String {
 }
 
 /// The Scale of an object.
-pub(crate) fn read(resource: &Resource, object: &Value) -> Result<Value, Status> {
+pub fn read(resource: &Resource, object: &Value) -> Result<Value, Status> {
     let mut meta = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object["metadata"].get(field) {

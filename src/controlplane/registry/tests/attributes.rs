@@ -1,6 +1,6 @@
 //! What is known of an object without its tree, by the indexing of its kind.
 
-use crate::registry::indexing;
+use crate::indexing;
 use opdev_apimachinery::attributes::{Attributes, PodField, ServiceField, Shared};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The cells of the kinds as kubectl prints them.
 
-use crate::table::{Printer, Row};
 use jiff::Timestamp;
+use opdev_apis::table::{Printer, Row};
 use serde_json::{Value, json};
 
 const IDS: [&str; 34] = [

@@ -1,15 +1,15 @@
 //! Watches over WebSocket on a socket, as Java clients ask for them.
 
 use super::*;
-use crate::handlers::Api;
-use crate::registry::{Printers, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::listener::{Listen, listen};
 use crate::server::{Observation, ObservedToken, Observer};
-use crate::tokens::Tokens;
 use http_body_util::Full;
 use opdev_apimachinery::identity::User;
+use opdev_handlers::Api;
+use opdev_handlers::tokens::Tokens;
+use opdev_registry::{Printers, Registry};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
