@@ -92,7 +92,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// The progress of the controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub(crate) struct Rest {
     /// True if there has been nothing left to do at least once.
     pub reached: bool,
     /// The revision that all of them have seen with nothing left to do now or soon.
@@ -101,7 +101,7 @@ pub struct Rest {
 
 /// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` says once
 /// there has been nothing left to do, and whether that is so now.
-pub async fn run(
+pub(crate) async fn run(
     registry: Arc<Registry>,
     controllers: Vec<Box<dyn Controller>>,
     at_rest: watch::Sender<Rest>,

@@ -82,7 +82,7 @@ pub(super) struct PendingAnswer(Receiver<Answered>);
 impl PendingAnswer {
     /// Waits for the answer.
     #[expect(clippy::disallowed_methods, reason = "the thread may wait, as `MayWait` proves")]
-    pub fn wait(self, _: &MayWait) -> Answered {
+    pub(crate) fn wait(self, _: &MayWait) -> Answered {
         // The sender only goes without a word when the runtime ends.
         self.0.recv().unwrap_or_else(|_| Err(CallFailure::Failed("the control plane is stopping".to_owned())))
     }

@@ -209,7 +209,7 @@ impl Dispatcher<'_> {
     }
 
     /// A body on its way to where a configuration points.
-    pub fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
+    pub(crate) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
         let place = resolver::find(self.cluster, &self.admission.settings, config);
         let (authorities, body) = (config.authorities.clone(), checked(body));
         client::WebhookCall { place, authorities, body, timeout }

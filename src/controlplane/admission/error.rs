@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The head of a document, its apiVersion and kind, is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HeadError {
+pub enum HeadError {
     /// The document is no object; what it is, as Go names it.
     NoObject(&'static str),
     /// It is at another version.
@@ -122,7 +122,7 @@ pub enum ConversionError {
 
 /// The answer to a ConversionReview cannot be used.
 #[derive(Debug)]
-pub(crate) enum UnusableReview {
+pub enum UnusableReview {
     /// The webhook could not be reached; in the words of the client.
     NoAnswer(String),
     Head(HeadError),
@@ -141,7 +141,7 @@ pub(crate) enum UnusableReview {
 
 /// A converted object is not what it was, at another version.
 #[derive(Debug)]
-pub(crate) enum UnusableObject {
+pub enum UnusableObject {
     Version {
         expected: String,
         found: String,
@@ -161,7 +161,7 @@ pub(crate) enum UnusableObject {
 
 /// The error of the labels and annotations of a converted object.
 #[derive(Debug)]
-pub(crate) enum UnusableMetadata {
+pub enum UnusableMetadata {
     Missing,
     /// A field is no map.
     NoMap(&'static str),

@@ -119,7 +119,7 @@ impl Constraints {
 
     /// Returns true if any rule names the resource: the same in other groups and versions counts, for those
     /// may stand for it.
-    pub fn may_concern(&self, plural: &str) -> bool {
+    pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.all || self.rules.iter().any(|rule| rule.may_concern(plural))
     }
 }
@@ -146,7 +146,7 @@ impl Hook {
 
 impl Hooks {
     /// The hooks of these configurations, which come by name.
-    pub fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
+    pub(crate) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
         let read = |list: &[Arc<Value>]| {
             let hooks = list.iter().flat_map(|found| {
                 let hooks = found["webhooks"].as_array().into_iter().flatten();
@@ -158,11 +158,11 @@ impl Hooks {
     }
 
     /// Returns true if any of them might be asked about objects of the resource.
-    pub fn may_concern(&self, plural: &str) -> bool {
+    pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.mutating.iter().chain(&self.validating).any(|hook| hook.meant.may_concern(plural))
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 }

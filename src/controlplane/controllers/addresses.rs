@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::contract::{Actor, Write};
     use crate::engine::Plane as _;
-    use crate::simulation::Simulation;
+    use crate::tests::simulation::Simulation;
     use serde_json::json;
 
     #[test]

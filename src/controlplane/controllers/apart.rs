@@ -74,7 +74,7 @@ pub(crate) struct Neighbours<'a> {
 
 impl<'a> Neighbours<'a> {
     /// Looks at other pods only where the pod, or one of them (`wary`), wants to be apart.
-    pub fn new(view: &'a dyn View, pod: &'a Value, nodes: &'a [Arc<Value>], wary: bool) -> Self {
+    pub(crate) fn new(view: &'a dyn View, pod: &'a Value, nodes: &'a [Arc<Value>], wary: bool) -> Self {
         let looks = [AFFINITY, ANTI_AFFINITY].iter().any(|at| !list(pod, at).is_empty())
             || spreads(pod).next().is_some();
         let placed = match looks || wary {
@@ -89,7 +89,7 @@ impl<'a> Neighbours<'a> {
     }
 
     /// Why a node is not for the pod.
-    pub fn refusal(&self, node: &Value) -> Option<Apart> {
+    pub(crate) fn refusal(&self, node: &Value) -> Option<Apart> {
         let own = super::fields::name(node);
         let here = || self.placed.iter().filter(|other| text(other, "/spec/nodeName") == own);
         let clash = |(protocol, address, port): (&str, &str, i64)| {

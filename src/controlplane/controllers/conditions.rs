@@ -16,7 +16,7 @@ pub(crate) fn is(status: &Map<String, Value>, kind: &str, value: &str) -> bool {
 }
 
 /// Returns true if an object's condition is `True`.
-pub fn is_true(object: &Value, kind: &str) -> bool {
+pub(crate) fn is_true(object: &Value, kind: &str) -> bool {
     super::fields::list(object, "/status/conditions")
         .iter()
         .any(|condition| text(condition, "/type") == kind && text(condition, "/status") == "True")

@@ -1,5 +1,5 @@
 //! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real
-//! one. Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
+//! one. Never runs anything. What a pod's life is stands in `stage` and `assets/stages`.
 
 use super::addresses::Addresses;
 use super::conditions::{self, NewCondition};

@@ -37,15 +37,13 @@ mod recorder;
 mod references;
 mod replicaset;
 mod revision;
-#[cfg(test)]
-mod scenarios;
 mod scheduler;
 mod selector;
 mod serviceaccount;
-#[cfg(test)]
-mod simulation;
 pub mod stage;
 mod statefulset;
+#[cfg(test)]
+mod tests;
 mod token_secrets;
 mod volumes;
 mod workload;

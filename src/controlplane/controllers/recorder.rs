@@ -27,7 +27,7 @@ const REMEMBERED: usize = 4096;
 
 impl Recorder {
     /// The write that records a note: a new Event, or one more on an existing one.
-    pub fn record(&mut self, view: &dyn View, note: &Note, component: &str, now: Timestamp) -> Write {
+    pub(crate) fn record(&mut self, view: &dyn View, note: &Note, component: &str, now: Timestamp) -> Write {
         let component = note.component.unwrap_or(component);
         let namespace = match text(&note.regarding, "/namespace") {
             "" => "default",

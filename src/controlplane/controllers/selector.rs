@@ -13,7 +13,7 @@ pub(crate) struct Selector(LabelSelector);
 
 impl Selector {
     /// `spec.selector` of a workload; `None` where there is none or it makes no sense.
-    pub fn parse(value: Option<&Value>) -> Option<Self> {
+    pub(crate) fn parse(value: Option<&Value>) -> Option<Self> {
         LabelSelector::from_json(value.filter(|value| value.is_object())?).ok().map(Selector)
     }
 
@@ -25,22 +25,22 @@ impl Selector {
     }
 
     /// Returns true if it selects everything.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Where the objects are found that it selects.
-    pub fn lookup(&self) -> Lookup<'_> {
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
         Lookup::selected_by(&self.0)
     }
 
     /// Returns true if the labels match of an object that is not read.
-    pub fn selects(&self, known: &Attributes) -> bool {
+    pub(crate) fn selects(&self, known: &Attributes) -> bool {
         self.0.matches(known.labels())
     }
 
     /// Returns true if an object's labels match.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         match map(object, "/metadata/labels") {
             Some(labels) => self.0.matches(labels),
             None => self.0.matches(&Map::new()),

@@ -25,7 +25,7 @@ pub struct ExecSession {
 
 impl Call<'_> {
     /// Answers an `exec`; `None` where the user has said nothing of this command.
-    pub fn exec(&self) -> Option<Answer> {
+    pub(crate) fn exec(&self) -> Option<Answer> {
         let registry = &self.shape.registry;
         if registry.exec_answers().is_empty() {
             return None;

@@ -82,7 +82,7 @@ fn unfit(patched: &Value, unfit: &AcceptError) -> Status {
 
 impl Call<'_> {
     /// PATCH of the object or of one part of it.
-    pub fn patch(&self, part: Part) -> Answer {
+    pub(crate) fn patch(&self, part: Part) -> Answer {
         let kind = Kind::from_media_type(body::media_type(self.headers), self.resource())?;
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         if kind == Kind::Apply {

@@ -35,7 +35,7 @@ pub fn decoded(text: &str) -> Option<String> {
 
 impl Target {
     /// Reads a path; `None` where it names no resource.
-    pub fn parse(path: &str) -> Option<Self> {
+    pub(crate) fn parse(path: &str) -> Option<Self> {
         let parts: Option<Vec<String>> =
             path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
         let mut parts = parts?.into_iter();

@@ -41,7 +41,7 @@ impl Shape {
     }
 
     /// One event of a watch in protobuf, in the form asked for.
-    pub fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, protobuf::Error> {
+    pub(crate) fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, protobuf::Error> {
         let object = self.registry.served(&self.resource, stored);
         protobuf::frame(kind, &self.object_value(&object))
     }
@@ -57,7 +57,7 @@ impl Shape {
     }
 
     /// A Table; `headers` says whether the columns are described in it.
-    pub fn table<'a>(
+    pub(crate) fn table<'a>(
         &self,
         version: &'static str,
         meta: &Value,
@@ -72,7 +72,7 @@ impl Shape {
     }
 
     /// One stored object as a response, at the version asked for.
-    pub fn answer(&self, code: StatusCode, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
+    pub(crate) fn answer(&self, code: StatusCode, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
         Ok(self.object(code, &*self.registry.one_at(&self.resource, stored)?))
     }
 
@@ -91,7 +91,7 @@ impl Shape {
     }
 
     /// A list as a response.
-    pub fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
+    pub(crate) fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let text: Bytes = match self.agreed.form {
             Form::Object if self.agreed.encoding == Encoding::Protobuf => {
                 let objects = self.served(items);

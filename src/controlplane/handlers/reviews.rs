@@ -28,7 +28,7 @@ pub(crate) fn is_review(group: &str, plural: &str) -> bool {
 
 impl Call<'_> {
     /// POST of a review.
-    pub fn review(&self) -> Answer {
+    pub(crate) fn review(&self) -> Answer {
         let mut object = body::object(self.headers, self.body)?;
         super::kind::of_body(self.resource(), &object, self.body)?;
         object["apiVersion"] = Value::from(self.resource().api_version());
@@ -175,7 +175,7 @@ impl Call<'_> {
     }
 
     /// POST of a token request.
-    pub fn token(&self) -> Answer {
+    pub(crate) fn token(&self) -> Answer {
         let (key, accounts, registry) = (self.key(), self.resource(), &self.shape.registry);
         let Some(account) = registry.store.get(&accounts.table, &key) else {
             return Err(Status::not_found("", "serviceaccounts", &key.name));

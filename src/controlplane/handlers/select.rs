@@ -37,7 +37,7 @@ fn text(object: &Value, field: &str) -> String {
 
 impl Selection {
     /// Reads `labelSelector` and `fieldSelector`; `name` narrows to one object.
-    pub fn parse(resource: &Resource, query: &Query, name: Option<&str>) -> Result<Self, Status> {
+    pub(crate) fn parse(resource: &Resource, query: &Query, name: Option<&str>) -> Result<Self, Status> {
         let bad = |error: opdev_object::selector::SelectorError| Status::bad_request(error.to_string());
         let labels = LabelSelector::parse(query.get("labelSelector").unwrap_or_default());
         let labels = labels.map_err(|error| {
@@ -69,7 +69,7 @@ impl Selection {
     }
 
     /// Among which objects those are that can match.
-    pub fn lookup(&self) -> Lookup<'_> {
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
         Lookup::selected_by(&self.labels)
     }
 
@@ -84,7 +84,7 @@ impl Selection {
     }
 
     /// Returns true if a stored object is selected; it is read only where what is known of it does not tell.
-    pub fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
+    pub(crate) fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
         let known = stored.attributes();
         if !self.labels.matches(known.labels()) {
             return false;

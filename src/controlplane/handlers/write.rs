@@ -37,17 +37,17 @@ pub(crate) struct Call<'a> {
 pub(crate) type Answer = Result<(Response<Body>, Vec<String>), Status>;
 
 impl Call<'_> {
-    pub fn resource(&self) -> &Arc<Resource> {
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.shape.resource
     }
 
     /// Namespace and name as the store knows them.
-    pub fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         let namespace = self.target.namespace.as_deref().unwrap_or_default();
         Key::new(namespace, self.target.name.as_deref().unwrap_or_default())
     }
 
-    pub fn context(&self, kind: &str, apply: bool) -> Result<Context, Status> {
+    pub(crate) fn context(&self, kind: &str, apply: bool) -> Result<Context, Status> {
         options::context(self.user, self.headers, self.query, kind, apply)
     }
 
@@ -60,7 +60,7 @@ impl Call<'_> {
     }
 
     /// POST.
-    pub fn create(&self) -> Answer {
+    pub(crate) fn create(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
         let namespace = self.target.namespace.as_deref().unwrap_or_default();
         let stored = self
@@ -78,7 +78,7 @@ impl Call<'_> {
     }
 
     /// PUT of the object or of one part of it.
-    pub fn update(&self, part: Part) -> Answer {
+    pub(crate) fn update(&self, part: Part) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let (code, stored) = self.put(&mut ctx, part).map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.answer(code, &stored)?, ctx.warnings))
@@ -114,7 +114,7 @@ impl Call<'_> {
     }
 
     /// Namespace and name of the body are those of the path, whether or not the object is there.
-    pub fn check_identity(&self, object: &Value) -> Result<(), Status> {
+    pub(crate) fn check_identity(&self, object: &Value) -> Result<(), Status> {
         let key = self.key();
         metadata::check_namespace(self.resource(), object, &key.namespace)?;
         let name = metadata::text(object, "name");
@@ -145,7 +145,7 @@ impl Call<'_> {
     }
 
     /// PUT of a scale.
-    pub fn update_scale(&self) -> Answer {
+    pub(crate) fn update_scale(&self) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let scale = self.body_of("Scale")?;
         let key = self.key();
@@ -178,7 +178,7 @@ impl Call<'_> {
     }
 
     /// DELETE of one object.
-    pub fn delete(&self) -> Answer {
+    pub(crate) fn delete(&self) -> Answer {
         let (options, mut ctx) = self.delete_options()?;
         let (resource, key) = (self.resource(), self.key());
         let deleted = self
@@ -278,7 +278,7 @@ impl Call<'_> {
     }
 
     /// POST of a binding.
-    pub fn bind(&self) -> Answer {
+    pub(crate) fn bind(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
         let binding = self.body_of("Binding")?;
         let mut key = self.key();

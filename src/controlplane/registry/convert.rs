@@ -2,7 +2,6 @@
 //! business of `versions`; how a built-in kind is converted says its strategy.
 
 use super::strategy::strategy_of;
-use opdev_apimachinery::protobuf;
 use opdev_apimachinery::resource::Resource;
 use serde_json::Value;
 use std::sync::Arc;

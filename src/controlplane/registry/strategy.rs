@@ -36,7 +36,7 @@ pub struct Strategy {
     /// The fields that field selectors may name.
     pub selectable: Selectable,
     /// How objects are converted between the version that is asked for and the one that is kept.
-    pub conversion: Option<Conversion>,
+    pub(crate) conversion: Option<Conversion>,
 
     // From the body of a request to an object.
     /// Fills in what the request leaves out.
@@ -96,7 +96,7 @@ pub struct Strategy {
     /// The warnings of the server.
     pub(crate) warn: fn(&mut Context, &Value, Option<&Value>),
     /// Where the pods are whose security the namespace may restrict.
-    pub pods: Pods,
+    pub(crate) pods: Pods,
     /// The admission plugins for a valid object, which may replace another: they only refuse it.
     pub(crate) admit: Admit,
     /// Refuses a write that would give more rights than its writer has.

@@ -1,18 +1,43 @@
 //! The controllers on the real registry, with its defaults, validation and no-op rules.
 
-use super::{Rest, run};
+use super::{Rest, run, signing};
 use opdev_apimachinery::identity::User;
 use opdev_controllers::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
-use opdev_controllers::fields::{count, name, put, text};
-use opdev_controllers::simulation::workload;
+use opdev_controllers::fields::{count, list, name, put, text};
 use opdev_controllers::{Settings, all, pods};
+use opdev_handlers::tokens::Tokens;
 use opdev_object::meta;
 use opdev_registry::Registry;
+use opdev_storage::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// An object with pods.
+fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
+    let labels = json!({"app": name});
+    let pod = json!({"containers": [{"name": "main", "image": "nginx:1"}], "restartPolicy": "Always"});
+    let mut object = json!({
+        "apiVersion": api_version, "kind": kind,
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    });
+    for (field, value) in spec.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    object
+}
+
+/// Returns true if a condition is `True`.
+fn is_true(object: &Value, kind: &str) -> bool {
+    let of_kind = |condition: &&Value| text(condition, "/type") == kind;
+    list(object, "/status/conditions")
+        .iter()
+        .find(of_kind)
+        .is_some_and(|found| text(found, "/status") == "True")
+}
 
 struct Cluster {
     registry: Arc<Registry>,
@@ -335,7 +360,7 @@ async fn an_autoscaler_writes_through_the_scale_of_a_custom_resource() {
     cluster.until("three replicas", counted).await;
     let unselected = |cluster: &Cluster| {
         let scaler = cluster.get("autoscaling/horizontalpodautoscalers", "h").unwrap();
-        let all = opdev_controllers::fields::list(&scaler, "/status/conditions").to_vec();
+        let all = list(&scaler, "/status/conditions").to_vec();
         all.iter()
             .any(|says| text(says, "/type") == "ScalingActive" && text(says, "/reason") == "InvalidSelector")
     };
@@ -345,8 +370,7 @@ async fn an_autoscaler_writes_through_the_scale_of_a_custom_resource() {
 
 #[tokio::test]
 async fn a_secret_of_an_account_gets_its_token_and_goes_with_it() {
-    let tokens =
-        Arc::new(opdev_handlers::tokens::Tokens::kept_by(&Store::new(opdev_registry::indexing)).unwrap());
+    let tokens = Arc::new(Tokens::kept_by(&Store::new(opdev_registry::indexing)).unwrap());
     let cluster = Cluster::with(vec![opdev_controllers::token_secrets("PEM".into(), signing(&tokens))]);
     let named = |name: &str| json!({"name": name, "namespace": "default"});
     cluster.create(
@@ -384,7 +408,7 @@ async fn the_node_and_its_lease_are_there() {
     cluster
         .until("a ready node with a lease", |cluster| {
             let node = cluster.registry.get("nodes", None, "opdev");
-            node.is_some_and(|node| opdev_controllers::conditions::is_true(&node, "Ready"))
+            node.is_some_and(|node| is_true(&node, "Ready"))
                 && cluster
                     .registry
                     .get("coordination.k8s.io/leases", Some("kube-node-lease"), "opdev")

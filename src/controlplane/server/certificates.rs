@@ -52,7 +52,7 @@ pub(crate) struct ClientCertificate {
 impl Authority {
     /// The authority that the store keeps, so that kubeconfigs outlive a restart; a fresh one where there is
     /// none, or where it has ended. `year` is the current one.
-    pub fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
+    pub(crate) fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
         if let Some(bytes) = store.kept(KEPT)
             && let Some(kept) = Self::restored(&bytes)?
             && i32::from(year) < kept.valid.1
@@ -79,7 +79,7 @@ impl Authority {
     }
 
     /// A fresh authority, valid from last year to the end of the next; `year` is the current one.
-    pub fn new(year: i16) -> Result<Self, Failure> {
+    pub(crate) fn new(year: i16) -> Result<Self, Failure> {
         let valid = (i32::from(year) - 1, i32::from(year) + 2);
         let key = KeyPair::generate()?;
         let certificate = params(valid).self_signed(&key)?.pem();
@@ -92,7 +92,7 @@ impl Authority {
     }
 
     /// A client certificate: the user's name as common name, the group as organization.
-    pub fn client(&self, name: &str, group: &str) -> Result<ClientCertificate, Failure> {
+    pub(crate) fn client(&self, name: &str, group: &str) -> Result<ClientCertificate, Failure> {
         let mut params = dated(CertificateParams::default(), self.valid);
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);

@@ -32,7 +32,7 @@ pub(crate) struct ClientAuthorities {
 impl ClientAuthorities {
     /// # Errors
     /// Where there is no authority among the roots.
-    pub fn new(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, Failure> {
+    pub(crate) fn new(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, Failure> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .allow_unauthenticated()
             .build()?;
@@ -40,7 +40,7 @@ impl ClientAuthorities {
     }
 
     /// The user of a certificate, which comes first, with those that lead up to its authority.
-    pub fn user(&self, chain: &[CertificateDer<'_>]) -> CertificateUser {
+    pub(crate) fn user(&self, chain: &[CertificateDer<'_>]) -> CertificateUser {
         let Some((first, above)) = chain.split_first() else { return CertificateUser::Absent };
         let verified = self.verifier.verify_client_cert(first, above, UnixTime::now());
         let user = verified.ok().and_then(|_| user_of(first));

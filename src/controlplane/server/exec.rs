@@ -53,7 +53,7 @@ enum Way {
 
 impl Streams {
     /// Takes the wish out of a request for an `exec`; `None` where there is none.
-    pub fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
+    pub(super) fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
         if !request.uri().path().ends_with("/exec") {
             return None;
         }

@@ -51,7 +51,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// Serves this API until `stop`.
-    pub fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
         Front {
             api,
             discovery: Discovery::default(),
@@ -79,12 +79,12 @@ impl Front {
     }
 
     /// The store behind it all.
-    pub fn store(&self) -> &Arc<Store> {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.api.registry().store
     }
 
     /// Answers one request of one user. Never fails: what goes wrong is in the answer.
-    pub async fn answer<B>(&self, user: &User, request: Request<B>) -> Response<Body>
+    pub(crate) async fn answer<B>(&self, user: &User, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

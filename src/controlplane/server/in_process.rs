@@ -27,7 +27,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    pub fn new(front: Arc<Front>, user: User) -> Self {
+    pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
         InProcess { front, user: Arc::new(user), ahead_of_disk: false }
     }
 

@@ -217,7 +217,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    pub fn new((config, clients): (ServerConfig, ClientAuthorities)) -> Self {
+    pub(super) fn new((config, clients): (ServerConfig, ClientAuthorities)) -> Self {
         Tls { acceptor: TlsAcceptor::from(Arc::new(config)), clients }
     }
 }

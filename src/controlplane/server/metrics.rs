@@ -124,7 +124,7 @@ impl Metrics {
     }
 
     /// Counts a request.
-    pub fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
+    pub(super) fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
         let mut labels = Labels::of_request(request);
         if (400..500).contains(&request.code) {
             labels.keep_served(catalog);
@@ -142,7 +142,7 @@ impl Metrics {
     }
 
     /// The document.
-    pub fn answer(&self, registry: &Registry) -> Response<Body> {
+    pub(super) fn answer(&self, registry: &Registry) -> Response<Body> {
         const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
         let mut out = String::new();
         self.write_requests(&mut out);

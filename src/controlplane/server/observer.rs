@@ -262,7 +262,12 @@ impl Clients {
     }
 
     /// Takes a token for as long as what is given back lives.
-    pub fn admit(self: &Arc<Self>, token: String, user: User, observer: Arc<dyn Observer>) -> ObservedToken {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        token: String,
+        user: User,
+        observer: Arc<dyn Observer>,
+    ) -> ObservedToken {
         let client = Arc::new(Client { user, observer });
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), client);
         ObservedToken { token, clients: Arc::clone(self) }

@@ -40,7 +40,7 @@ impl UnauthenticatedConnections {
     }
 
     /// Takes in a new connection; another one goes where there is no room.
-    pub fn add(self: &Arc<Self>) -> UnauthenticatedConnection {
+    pub(super) fn add(self: &Arc<Self>) -> UnauthenticatedConnection {
         let close = CancellationToken::new();
         let mut waiting = self.lock();
         let turn = waiting.append(close.clone());
@@ -136,7 +136,7 @@ impl UnauthenticatedConnection {
 
     /// Resolves when the connection has to go: others need its room, or its client has been silent for too
     /// long.
-    pub async fn closed(&self) {
+    pub(super) async fn closed(&self) {
         while let Some(at) = self.deadline() {
             tokio::select! {
                 () = self.close.cancelled() => return,

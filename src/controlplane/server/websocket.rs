@@ -60,7 +60,7 @@ pub(super) struct Switch {
 
 impl Switch {
     /// Takes the wish out of a request, which is then one for a watch over HTTP; `None` where there is none.
-    pub fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
+    pub(super) fn wanted<B>(request: &mut Request<B>) -> Option<Self> {
         let (headers, uri) = (request.headers(), request.uri());
         let watches = Query::parse(uri.query().unwrap_or_default()).flag("watch") == Some(true)
             || uri.path().split('/').any(|part| part == "watch");

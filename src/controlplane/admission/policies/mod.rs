@@ -216,7 +216,7 @@ fn bound<S>(
 
 impl Policies {
     /// Reads what is configured.
-    pub fn read(view: &dyn View) -> Self {
+    pub(crate) fn read(view: &dyn View) -> Self {
         let [validating, validating_bindings, mutating, mutating_bindings] =
             RESOURCES.map(|resource| view.list(resource, None));
         Policies {
@@ -225,7 +225,7 @@ impl Policies {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.validating.is_empty() && self.mutating.is_empty()
     }
 }

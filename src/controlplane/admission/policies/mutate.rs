@@ -67,7 +67,7 @@ impl Policies {
     ///
     /// # Errors
     /// A policy could not do what it says and its failure counts.
-    pub fn mutate(
+    pub(crate) fn mutate(
         &self,
         cluster: &dyn Cluster,
         asked: &Attributes<'_>,

@@ -32,7 +32,7 @@ impl Policies {
     ///
     /// # Errors
     /// The first denial, or a namespace that is not there.
-    pub fn validate(
+    pub(crate) fn validate(
         &self,
         cluster: &dyn Cluster,
         asked: &Attributes<'_>,

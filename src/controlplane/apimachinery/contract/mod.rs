@@ -1,4 +1,4 @@
-//! A controller reads a [`View`] and returns a [`Sync`], a list of writes. Never carries a write out and never
+//! A controller reads a [`View`] and returns a [`Sync`], a list of writes. Never carries a write out, never
 //! names a controller. Read `view` (what a controller sees) and `write` (what it asks for) first.
 
 pub mod exec;

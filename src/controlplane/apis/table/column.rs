@@ -16,7 +16,7 @@ pub(crate) struct Column {
 
 impl Column {
     /// The first column of every table.
-    pub fn name() -> Self {
+    pub(super) fn name() -> Self {
         Column { format: "name".into(), description: NAME.into(), ..Column::new("Name", "string") }
     }
 
@@ -26,7 +26,7 @@ impl Column {
     }
 
     /// A column that is always shown.
-    pub fn new(name: &'static str, kind: &'static str) -> Self {
+    pub(super) fn new(name: &'static str, kind: &'static str) -> Self {
         Column {
             name: name.into(),
             kind: kind.into(),
@@ -37,7 +37,7 @@ impl Column {
     }
 
     /// The entry.
-    pub fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         json!({
             "name": self.name,
             "type": self.kind,

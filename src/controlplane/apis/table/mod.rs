@@ -17,7 +17,7 @@ pub mod workloads;
 use column::Column;
 use jiff::Timestamp;
 use opdev_apimachinery::resource::Resource;
-pub(crate) use row::Row;
+pub use row::Row;
 pub use rows::Tables;
 use serde_json::Value;
 

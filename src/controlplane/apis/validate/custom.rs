@@ -8,7 +8,7 @@ use opdev_apimachinery::resource::ScalePaths;
 use serde_json::{Value, json};
 
 /// Errors of the fields of the scale. A write of the status does not look at those of the spec.
-pub fn scale(object: &Value, paths: &ScalePaths, part: Part, causes: &mut Vec<Cause>) {
+pub(super) fn scale(object: &Value, paths: &ScalePaths, part: Part, causes: &mut Vec<Cause>) {
     if part != Part::Status {
         causes.extend(replicas(object, &paths.spec_replicas));
     }
@@ -70,7 +70,7 @@ fn value_at<'a>(
 
 /// The words of an error in a status that is written by itself: there the status is the whole that is looked
 /// at, and only the path before the text knows its name.
-pub fn within_status(cause: &mut Cause) {
+pub(super) fn within_status(cause: &mut Cause) {
     let field = cause.field.as_str();
     if let Some(inner) =
         field.strip_prefix("status").filter(|inner| inner.is_empty() || inner.starts_with('.'))

@@ -15,7 +15,7 @@ fn number(status: &Map<String, Value>, field: &str) -> i64 {
 
 impl Rollout<'_> {
     /// Returns true if a status says that the rollout is over.
-    pub fn complete(&self, status: &Map<String, Value>) -> bool {
+    pub(super) fn complete(&self, status: &Map<String, Value>) -> bool {
         let wanted = self.wanted();
         number(status, "updatedReplicas") == wanted
             && number(status, "replicas") == wanted

@@ -38,17 +38,17 @@ impl Set {
     }
 
     /// `deployment.kubernetes.io/revision` as a number.
-    pub fn revision(&self) -> i64 {
+    pub(super) fn revision(&self) -> i64 {
         meta::annotation(&self.object, REVISION).and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     /// Available pods, as its own status says.
-    pub fn available(&self) -> i64 {
+    pub(super) fn available(&self) -> i64 {
         count(&self.object, "/status/availableReplicas")
     }
 
     /// Removes it at the end of the sync.
-    pub fn delete(&mut self) {
+    pub(super) fn delete(&mut self) {
         self.deleted = true;
     }
 
@@ -129,7 +129,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    pub fn new(deployment: &Value, owned: Vec<Arc<Value>>) -> Self {
+    pub(super) fn new(deployment: &Value, owned: Vec<Arc<Value>>) -> Self {
         let mut all: Vec<_> = owned.into_iter().map(|set| Set::new(Value::clone(&set), false)).collect();
         all.sort_by_key(|set| age_order(&set.object));
         let new = all.iter().position(|set| set.holds(deployment));
@@ -151,7 +151,7 @@ impl Sets {
     }
 
     /// Sum of available pods.
-    pub fn available(&self) -> i64 {
+    pub(super) fn available(&self) -> i64 {
         self.all.iter().map(Set::available).sum()
     }
 
@@ -161,12 +161,12 @@ impl Sets {
     }
 
     /// Sum of a count in the status of all.
-    pub fn sum(&self, pointer: &str) -> i64 {
+    pub(super) fn sum(&self, pointer: &str) -> i64 {
         self.all.iter().map(|set| count(&set.object, pointer)).sum()
     }
 
     /// Returns true if the Deployment was scaled since its sets were.
-    pub fn scaling(&self, wanted: i64) -> bool {
+    pub(super) fn scaling(&self, wanted: i64) -> bool {
         self.all
             .iter()
             .filter(|set| set.replicas > 0)
@@ -181,7 +181,7 @@ impl Sets {
     }
 
     /// Plans to scale one; true when that changes it.
-    pub fn scale(&mut self, at: usize, replicas: i64, deployment: &Value) -> bool {
+    pub(super) fn scale(&mut self, at: usize, replicas: i64, deployment: &Value) -> bool {
         let Some(set) = self.all.get_mut(at) else { return false };
         set.annotate_size(deployment);
         let changes = set.replicas != replicas;
@@ -214,7 +214,7 @@ impl Sets {
 
     /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the
     /// collision count where that had to move.
-    pub fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
+    pub(super) fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
         let template = deployment.pointer("/spec/template").cloned().unwrap_or_else(|| json!({}));
         let before = int(deployment, "/status/collisionCount");
         let mut collisions = before;

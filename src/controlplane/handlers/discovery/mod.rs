@@ -27,7 +27,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub fn new(value: &Value) -> Self {
+    pub(crate) fn new(value: &Value) -> Self {
         Self::of_bytes(Bytes::from(value.to_string()))
     }
 
@@ -37,7 +37,7 @@ impl Document {
     }
 
     /// 200 with the ETag, or 304 where the client has it already.
-    pub fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
+    pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
         let etag = format!("\"{}\"", self.hash);
         let known = headers
             .get(IF_NONE_MATCH)

@@ -25,7 +25,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub fn new(descriptions: &'a Descriptions) -> Self {
+    pub(super) fn new(descriptions: &'a Descriptions) -> Self {
         Wanted { descriptions, open: Vec::new(), own: BTreeMap::new() }
     }
 
@@ -38,12 +38,12 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to a kind of `meta.k8s.io`, such as `DeleteOptions`.
-    pub fn meta(&mut self, kind: &str) -> Value {
+    pub(super) fn meta(&mut self, kind: &str) -> Value {
         self.reference(format!("{META}.{kind}"))
     }
 
     /// A reference to what the resource's objects look like.
-    pub fn object(&mut self, resource: &Resource) -> Value {
+    pub(super) fn object(&mut self, resource: &Resource) -> Value {
         match &resource.custom {
             Some(custom) => {
                 let name = custom_name(resource, &resource.kind);
@@ -58,7 +58,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to lists of the resource.
-    pub fn list(&mut self, resource: &Resource) -> Value {
+    pub(super) fn list(&mut self, resource: &Resource) -> Value {
         if resource.custom.is_none() {
             return self.kind(&Gvk::new(&resource.group, &resource.version, &resource.list_kind));
         }
@@ -89,7 +89,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A reference to a built-in kind; an open object where the facts do not have it.
-    pub fn kind(&mut self, gvk: &Gvk) -> Value {
+    pub(super) fn kind(&mut self, gvk: &Gvk) -> Value {
         match facts().definition_name(gvk) {
             Some(name) => self.reference(name.to_owned()),
             None => json!({"type": "object"}),

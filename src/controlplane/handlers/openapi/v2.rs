@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub const ALL: [&str; 2] = [JSON, PROTOBUF];
+    pub(super) const ALL: [&str; 2] = [JSON, PROTOBUF];
 
     /// The first form that the client takes.
     pub(super) fn asked(headers: &HeaderMap) -> Option<Form> {
@@ -48,7 +48,7 @@ impl Form {
     }
 
     /// Writes the document of everything that is served.
-    pub fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
+    pub(super) fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
         let document = document(groups);
         Ok(match self {
             Form::Json => Document::new(&document),

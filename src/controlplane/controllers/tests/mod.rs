@@ -6,14 +6,15 @@ mod init;
 mod policies;
 mod schedules;
 mod sets;
+pub(crate) mod simulation;
 mod stages;
 
 use super::fields::{count, deleting, int, list, name, put, text};
-use super::simulation::{Simulation, workload};
-use super::{Settings, all, conditions, pods};
+use super::{all, conditions, pods};
 use crate::contract::{Propagation, Refusal, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
+use simulation::{Simulation, settings, workload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

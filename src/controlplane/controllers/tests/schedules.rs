@@ -1,7 +1,7 @@
 //! CronJobs over hours of simulated time; quotas and autoscalers that follow what is there.
 
 use super::super::fields::{list, name, put, text};
-use super::super::simulation::Simulation;
+use super::simulation::Simulation;
 use super::{at_rest, names};
 use opdev_object::meta;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! StatefulSets, DaemonSets, Jobs, Services and claims on the simulated cluster.
 
+use super::simulation::{Simulation, workload};
 use super::{at_rest, names};
 use crate::contract::{Actor, Key, Propagation, View, Write};
 use crate::engine::Plane;
 use crate::fields::{self, count, int, list, name, put, text};
-use crate::simulation::{Simulation, workload};
 use crate::{conditions, pods};
 use opdev_object::meta;
 use serde_json::{Value, json};

@@ -3,13 +3,13 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
-use super::Settings;
-use super::engine::{Engine, Plane};
-use super::fields::{deleting, list, name, put, stamp, text, uid};
-use super::lists::{Lists, view_of_lists};
+use crate::Settings;
 use crate::contract::{
     Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
 };
+use crate::engine::{Engine, Plane};
+use crate::fields::{deleting, list, name, put, stamp, text, uid};
+use crate::lists::{Lists, view_of_lists};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Indexing};
 use opdev_object::meta;
@@ -34,20 +34,20 @@ struct State {
 }
 
 /// The settings of these tests.
-pub(super) fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let consumers = opdev_registry::consumers().collect();
     Settings { root_ca: "PEM".into(), consumers, ..Settings::default() }
 }
 
 /// The store.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     state: RefCell<State>,
     refuse: RefCell<Refuse>,
 }
 
 /// The store with the controllers at work on it.
-pub(super) struct Simulation {
-    pub(super) memory: Memory,
+pub(crate) struct Simulation {
+    pub(crate) memory: Memory,
     engine: Engine,
 }
 
@@ -104,7 +104,7 @@ view_of_lists!(Memory);
 
 /// An object of these tests.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(crate) struct Given {
     object: Arc<Value>,
     attributes: Attributes,
     /// Nobody may read it.
@@ -112,7 +112,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub fn observed(resource: &str, object: Arc<Value>) -> Observed {
+    pub(crate) fn observed(resource: &str, object: Arc<Value>) -> Observed {
         let attributes = Attributes::alone(indexing(resource), &object);
         Observed::new(Arc::new(Given { object, attributes, closed: false }))
     }
@@ -140,7 +140,7 @@ impl Readable for Given {
 }
 
 impl Memory {
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         start.checked_add(jiff::SignedDuration::try_from(self.state.borrow().elapsed).unwrap()).unwrap()
     }
@@ -342,11 +342,11 @@ fn one_job(engine: &Engine, memory: &Memory, now: Timestamp, elapsed: Duration) 
 
 impl Simulation {
     /// A cluster with namespaces and all controllers, settled.
-    pub fn new() -> Self {
-        Simulation::with(super::all(&settings()))
+    pub(crate) fn new() -> Self {
+        Simulation::with(crate::all(&settings()))
     }
 
-    pub fn with(controllers: Vec<Box<dyn Controller>>) -> Self {
+    pub(crate) fn with(controllers: Vec<Box<dyn Controller>>) -> Self {
         let memory =
             Memory { state: RefCell::new(State::default()), refuse: RefCell::new(Box::new(|_| None)) };
         let mut simulation = Simulation { memory, engine: Engine::new(controllers) };
@@ -361,17 +361,17 @@ impl Simulation {
     }
 
     /// A user's create.
-    pub fn create(&mut self, resource: &str, object: Value) -> Arc<Value> {
+    pub(crate) fn create(&mut self, resource: &str, object: Value) -> Arc<Value> {
         self.memory.create(resource, object).unwrap()
     }
 
     /// Puts an object there as it is, status and deletion included.
-    pub fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
+    pub(crate) fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
         self.memory.store(&Key::of_object(resource, &object), object)
     }
 
     /// A user's change of one object.
-    pub(super) fn edit(&mut self, resource: &str, name: &str, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn edit(&mut self, resource: &str, name: &str, change: impl FnOnce(&mut Value)) {
         let key = Key::new(resource, Some("default"), name);
         let before = self.memory.existing(&key, None).unwrap();
         let mut after = before.clone();
@@ -380,19 +380,19 @@ impl Simulation {
     }
 
     /// A user's delete anywhere.
-    pub(super) fn delete_in(&mut self, namespace: Option<&str>, resource: &str, name: &str) {
+    pub(crate) fn delete_in(&mut self, namespace: Option<&str>, resource: &str, name: &str) {
         let key = Key::new(resource, namespace, name);
         self.memory.delete(&key, None, Some(Propagation::Background), None).unwrap();
     }
 
     /// A user's delete in the namespace `default`.
-    pub fn delete(&mut self, resource: &str, name: &str, propagation: Propagation) {
+    pub(crate) fn delete(&mut self, resource: &str, name: &str, propagation: Propagation) {
         let key = Key::new(resource, Some("default"), name);
         self.memory.delete(&key, None, Some(propagation), None).unwrap();
     }
 
     /// Refuses writes from now on.
-    pub(super) fn refuse(&mut self, refuse: impl Fn(&Write) -> Option<Refusal> + 'static) {
+    pub(crate) fn refuse(&mut self, refuse: impl Fn(&Write) -> Option<Refusal> + 'static) {
         self.memory.refuse = RefCell::new(Box::new(refuse));
     }
 
@@ -404,14 +404,14 @@ impl Simulation {
     }
 
     /// One job of one controller; false when there is nothing to do now.
-    pub(super) fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         self.drain();
         let (now, elapsed) = (self.memory.now(), self.memory.state.borrow().elapsed);
         one_job(&self.engine, &self.memory, now, elapsed)
     }
 
     /// Works until nothing is left to do at this time, and checks something after each step.
-    pub(super) fn settle_checking(&mut self, mut check: impl FnMut(&Memory)) {
+    pub(crate) fn settle_checking(&mut self, mut check: impl FnMut(&Memory)) {
         for _ in 0..20_000 {
             if !self.step() {
                 return;
@@ -422,12 +422,12 @@ impl Simulation {
         panic!("the controllers never come to rest; the last writes: {last:#?}");
     }
 
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.settle_checking(|_| ());
     }
 
     /// Lets time pass, with the controllers at work whenever a timer is due.
-    pub(super) fn elapse(&mut self, time: Duration) {
+    pub(crate) fn elapse(&mut self, time: Duration) {
         let until = self.memory.state.borrow().elapsed + time;
         self.settle();
         while let Some(next) = self.engine.next_deadline().filter(|next| *next <= until) {
@@ -441,27 +441,27 @@ impl Simulation {
     }
 
     /// Forgets the record of writes.
-    pub(super) fn clear_log(&mut self) {
+    pub(crate) fn clear_log(&mut self) {
         self.memory.state.borrow_mut().log.clear();
     }
 
     /// Writes since the record was cleared.
-    pub(super) fn writes(&self) -> Vec<Write> {
+    pub(crate) fn writes(&self) -> Vec<Write> {
         self.memory.state.borrow().log.iter().map(|(_, write)| write.clone()).collect()
     }
 
     /// An object in the namespace `default`.
-    pub fn get(&self, resource: &str, name: &str) -> Option<Arc<Value>> {
+    pub(crate) fn get(&self, resource: &str, name: &str) -> Option<Arc<Value>> {
         self.memory.get(resource, Some("default"), name)
     }
 
     /// All of a resource in the namespace `default`.
-    pub fn list(&self, resource: &str) -> Vec<Arc<Value>> {
+    pub(crate) fn list(&self, resource: &str) -> Vec<Arc<Value>> {
         self.memory.list(resource, Some("default"))
     }
 
     /// Reasons and messages of the Events about an object.
-    pub(super) fn told(&self, name: &str) -> Vec<String> {
+    pub(crate) fn told(&self, name: &str) -> Vec<String> {
         let mut events = self.memory.list("events", None);
         events.sort_by_key(|event| {
             meta::resource_version(event).and_then(|version| version.parse::<u64>().ok())
@@ -474,7 +474,7 @@ impl Simulation {
     }
 
     /// Checks that all is at rest: looking at everything again writes nothing.
-    pub(super) fn assert_at_rest(&mut self, controllers: Vec<Box<dyn Controller>>) {
+    pub(crate) fn assert_at_rest(&mut self, controllers: Vec<Box<dyn Controller>>) {
         self.settle();
         self.clear_log();
         let objects: Vec<_> = self.memory.state.borrow().objects.clone().into_iter().collect();
@@ -491,7 +491,7 @@ impl Simulation {
 }
 
 /// A workload of the namespace `default` with one container and `app: <name>` as its label.
-pub fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
+pub(crate) fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
     let mut object = json!({
         "apiVersion": api_version, "kind": kind,
         "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
@@ -514,7 +514,7 @@ pub fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value
 #[test]
 fn a_change_that_concerns_no_controller_reads_no_object() {
     let cluster = Simulation::new();
-    let controllers = super::all(&Settings::default());
+    let controllers = crate::all(&Settings::default());
     let meta = json!({"name": "a", "namespace": "default", "uid": "1", "labels": {"app": "a"}});
     let owned = json!({"name": "a", "namespace": "default", "uid": "1", "labels": {"app": "a"}, "ownerReferences":
         [{"apiVersion": "example.com/v1", "kind": "Thing", "name": "t", "uid": "2", "controller": true}]});

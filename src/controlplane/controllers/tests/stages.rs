@@ -4,7 +4,7 @@
 
 use super::super::addresses::Addresses;
 use super::super::kubelet::Kubelet;
-use super::super::simulation::Given;
+use super::simulation::Given;
 use super::*;
 use crate::contract::{Change, Controller};
 
