@@ -112,10 +112,15 @@ impl Registry {
     fn made_now(&self, object: &Value) -> Value {
         let (mut object, now) = (object.clone(), metadata::seconds(self.now()));
         metadata::stamp(&mut object, self.now());
-        let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
-        entries.for_each(|entry| entry["time"] = Value::from(now.as_str()));
-        let conditions = object["status"]["conditions"].as_array_mut().into_iter().flatten();
-        conditions.for_each(|condition| condition["lastTransitionTime"] = Value::from(now.as_str()));
+        let mut list = |pointer: &str, field: &str| {
+            let entries = object.pointer_mut(pointer).and_then(Value::as_array_mut);
+            for entry in entries.into_iter().flatten() {
+                entry[field] = Value::from(now.as_str());
+            }
+        };
+        list("/metadata/managedFields", "time");
+        // Roles have no status, and get none.
+        list("/status/conditions", "lastTransitionTime");
         object
     }
 
