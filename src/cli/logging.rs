@@ -111,7 +111,7 @@ pub(super) fn to_stderr() -> WorkerGuard {
     let (writer, guard) =
         NonBlockingBuilder::default().buffered_lines_limit(WAITING).finish(std::io::stderr());
     let filter = EnvFilter::try_from_env("OPDEV_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("off,opdev=error,opdev_controlplane::watchdog=warn"));
+        .unwrap_or_else(|_| EnvFilter::new("off,opdev=error,opdev_apimachinery::watchdog=warn"));
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
     // Somebody who has set another one up, such as a test, keeps it.
     let _ = tracing_subscriber::registry().with(lines).try_init();

@@ -90,7 +90,7 @@ pub fn gaps(rbac: bool) -> impl Iterator<Item = &'static Gap> {
 pub(crate) fn document(rbac: bool) -> Value {
     let gaps: Vec<Value> =
         gaps(rbac).map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
-    json!({"version": crate::version::git_version(), "gaps": gaps})
+    json!({"version": opdev_apimachinery::version::git_version(), "gaps": gaps})
 }
 
 #[cfg(test)]

@@ -40,44 +40,23 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may wait"))]
 
-mod admission;
-mod answer;
-mod attributes;
-mod authorization;
-mod blocking;
-mod body;
-mod classes;
-pub mod contract;
-pub mod controllers;
-mod discovery;
-pub mod error;
 mod fidelity;
-pub mod handlers;
-mod identity;
-mod limits;
-mod negotiation;
-mod openapi;
 mod plane;
-mod protobuf;
-mod qos;
-mod quota;
-mod random;
-pub mod registry;
-pub mod resource;
-mod schedule;
+mod runner;
 mod server;
-pub mod storage;
-mod table;
-mod tokens;
-mod version;
-mod watchdog;
 
-pub use admission::{OutsideCall, Reach, Webhooks};
-pub use body::Body;
-pub use contract::exec::{ExecAnswer, NoExecAnswer};
-pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
-pub use identity::User;
+pub use opdev_admission::{OutsideCall, Reach, Webhooks};
+pub use opdev_apimachinery::body::Body;
+pub use opdev_apimachinery::contract::exec::{ExecAnswer, NoExecAnswer};
+pub use opdev_apimachinery::identity::User;
+pub use opdev_apimachinery::resource;
+pub use opdev_apimachinery::version::git_version;
+pub use opdev_controllers::{self as controllers, Controllers};
+pub use opdev_handlers as handlers;
+pub use opdev_registry as registry;
+pub use opdev_storage as storage;
+pub use opdev_storage::{MovedAside, panics_are_caught};
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{
     Asked, Copied, Delivery, Disconnected, EndpointHandler, EndpointRequest, EndpointResponse, Exchange,
@@ -85,5 +64,3 @@ pub use server::{
     Refusal, Relay, RelayedAnswer, Reset, Serving, Treatment, Upstream, certificate_end, check_serving,
     self_signed, serve_endpoint,
 };
-pub use storage::{MovedAside, panics_are_caught};
-pub use version::git_version;

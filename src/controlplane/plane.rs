@@ -1,20 +1,21 @@
 //! One control plane from start to stop: the store, the verbs, the controllers, the ways in.
 //! Wiring only; never decides what an object means.
 
-use crate::admission::Webhooks;
-use crate::blocking;
-use crate::contract::exec::ExecAnswer;
-use crate::controllers::runner::Rest;
-use crate::controllers::{self, Controllers, Settings, stage};
-use crate::handlers::Api;
-use crate::identity::User;
-use crate::registry::{self, Clock, Printers, Registry};
+use crate::runner;
+use crate::runner::Rest;
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening, ObservedToken, Observer, Serving};
-use crate::storage::{MovedAside, Store};
-use crate::tokens::Tokens;
-use crate::watchdog::Watchdog;
+use opdev_admission::Webhooks;
+use opdev_apimachinery::blocking;
+use opdev_apimachinery::contract::exec::ExecAnswer;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::watchdog::Watchdog;
+use opdev_controllers::{self as controllers, Controllers, Settings, stage};
+use opdev_handlers::Api;
+use opdev_handlers::tokens::Tokens;
+use opdev_registry::{self as registry, Clock, Printers, Registry};
+use opdev_storage::{MovedAside, Store};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,7 +104,8 @@ impl ControlPlane {
     /// Where the stages make no sense, or the folder for the data cannot be used or is in use.
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
-        let mut settings = Settings { strict_pods: config.strict_pods, ..Settings::default() };
+        let consumers = opdev_registry::consumers().collect();
+        let mut settings = Settings { strict_pods: config.strict_pods, consumers, ..Settings::default() };
         if let Some(stages) = &config.stages {
             settings.stages = Some(stage::parse(stages).map_err(|problem| Error(problem.into()))?.into());
         }
@@ -129,10 +131,10 @@ impl ControlPlane {
         let mut chosen = config.controllers.make(&settings);
         chosen.push(controllers::of_the_api_server());
         if config.controllers != Controllers::None {
-            chosen.push(controllers::token_secrets(authority.certificate(), tokens.clone()));
+            chosen.push(controllers::token_secrets(authority.certificate(), runner::signing(&tokens)));
         }
         let (tell_rest, at_rest) = watch::channel(Rest::default());
-        tasks.spawn(controllers::runner::run(registry.clone(), chosen, tell_rest, stop.clone()));
+        tasks.spawn(runner::run(registry.clone(), chosen, tell_rest, stop.clone()));
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
         let watchdog = Watchdog::start(tokio::runtime::Handle::current());

@@ -129,7 +129,7 @@ fn the_drawing_is_cargos_graph() {
 #[test]
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
-        ("src/controlplane", 46_300),
+        ("src/controlplane/controllers", 8_700),
         ("src/object", 15_600),
         ("src/helm", 8_400),
         ("src/helm/template", 13_200),
@@ -158,9 +158,8 @@ fn packages_have_at_most_eight_thousand_lines() {
 #[test]
 fn folders_have_at_most_twenty_five_entries() {
     let larger = [
-        ("src/controlplane", 36),
         ("src/controlplane/controllers", 42),
-        ("src/controlplane/registry", 38),
+        ("src/controlplane/registry", 37),
         ("src/object", 28),
         ("src/object/cel", 39),
         ("src/helm/template", 34),
@@ -513,6 +512,12 @@ fn rooms_do_not_know_what_they_work_without() {
     for (room, unknown) in [
         // Embedded or real is one client.
         ("operator", "controlplane"),
+        ("operator", "apimachinery"),
+        // A controller sees a view and asks for writes; a rule of one object sees that object.
+        ("controllers", "storage"),
+        ("controllers", "admission"),
+        ("apis", "storage"),
+        ("storage", "apis"),
         // It sees a state and makes requests.
         ("tui", "client"),
         ("tui", "os"),

@@ -1,17 +1,17 @@
 //! Facts that admission knows of a request, and questions that it can ask about the cluster around it.
 
 use crate::authorization;
-use crate::contract::View;
-use crate::error::Status;
-use crate::identity::User;
-use crate::resource::Resource;
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// The kind of a write request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     Create,
     Update,
     Delete,
@@ -19,7 +19,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
@@ -31,21 +31,21 @@ impl Operation {
 
 /// The attributes of a request, as an AdmissionReview has them, without the objects.
 #[derive(Debug)]
-pub(crate) struct Attributes<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) resource: &'a Resource,
-    pub(crate) subresource: &'a str,
+pub struct Attributes<'a> {
+    pub operation: Operation,
+    pub resource: &'a Resource,
+    pub subresource: &'a str,
     /// The kind of the object that is asked about: that of the resource, or of the subresource.
-    pub(crate) kind: Gvk,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) options: Value,
-    pub(crate) dry_run: bool,
-    pub(crate) user: &'a User,
+    pub kind: Gvk,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub options: Value,
+    pub dry_run: bool,
+    pub user: &'a User,
 }
 
 /// The view of the cluster that a call of a webhook needs.
-pub(crate) trait Cluster: View {
+pub trait Cluster: View {
     /// The other versions that the resource's objects are served at.
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
     /// An object of one version at another.

@@ -4,13 +4,13 @@
 use super::closed_stream::ClosedStream;
 use super::resolver::{CallFailure, Endpoint, Resolved};
 use super::tls::{self, TlsError};
-use crate::blocking::MayWait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
+use opdev_apimachinery::blocking::MayWait;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::collections::HashMap;
@@ -32,10 +32,10 @@ const LARGEST: usize = 16 * 1024 * 1024;
 /// A review to send, and its address.
 #[derive(Clone, Debug)]
 pub(super) struct WebhookCall {
-    pub(super) place: Resolved,
+    pub place: Resolved,
     pub(super) authorities: Option<Arc<[u8]>>,
-    pub(super) body: Bytes,
-    pub(super) timeout: Duration,
+    pub body: Bytes,
+    pub timeout: Duration,
 }
 
 /// The key of a connection in the pool: address, name and trusted authorities.
@@ -82,7 +82,7 @@ pub(super) struct PendingAnswer(Receiver<Answered>);
 impl PendingAnswer {
     /// Waits for the answer.
     #[expect(clippy::disallowed_methods, reason = "the thread may wait, as `MayWait` proves")]
-    pub(super) fn wait(self, _: &MayWait) -> Answered {
+    pub(crate) fn wait(self, _: &MayWait) -> Answered {
         // The sender only goes without a word when the runtime ends.
         self.0.recv().unwrap_or_else(|_| Err(CallFailure::Failed("the control plane is stopping".to_owned())))
     }

@@ -6,10 +6,10 @@ use super::dispatch::Dispatcher;
 use super::error::{ConversionError, UnusableMetadata, UnusableObject, UnusableReview};
 use super::resolver::CallFailure;
 use super::review::check_head;
-use crate::blocking::MayWait;
-use crate::error::Cause;
-use crate::resource::{Conversion, metadata};
 use bytes::Bytes;
+use opdev_apimachinery::blocking::MayWait;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::{Conversion, metadata};
 use opdev_object::meta::group_version;
 use opdev_object::names::{label_key, label_value};
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ impl Dispatcher<'_> {
     ///
     /// # Errors
     /// The webhook cannot be asked, or its answer cannot be used.
-    pub(crate) fn convert(
+    pub fn convert(
         self,
         conversion: &Conversion,
         objects: &[&Value],
@@ -41,7 +41,7 @@ impl Dispatcher<'_> {
         let failed = |why| ConversionError::Failed { kind: kind.clone(), why };
         let known = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
         let version = known.ok_or(ConversionError::NoReviewVersion)?;
-        let uid = crate::random::uuid();
+        let uid = opdev_apimachinery::random::uuid();
         let review = json!({"kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
             "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}}});
@@ -71,7 +71,7 @@ impl Dispatcher<'_> {
 }
 
 /// The object under another version's name.
-pub(crate) fn renamed(object: &Value, api_version: &str) -> Value {
+pub fn renamed(object: &Value, api_version: &str) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = Value::from(api_version);
     object

@@ -11,11 +11,11 @@ use super::matching::{VersionedRequest, concerns};
 use super::policies::Reinvocations;
 use super::resolver::{self, CallFailure};
 use super::review::{self, Answer};
-use crate::blocking::MayWait;
-use crate::body::checked;
-use crate::error::Status;
-use crate::resource::{ClientConfig, Resource};
 use bytes::Bytes;
+use opdev_apimachinery::blocking::MayWait;
+use opdev_apimachinery::body::checked;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::{ClientConfig, Resource};
 use opdev_object::patch;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -24,9 +24,9 @@ use std::time::Duration;
 
 /// Somebody who asks webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct Dispatcher<'a> {
-    pub(crate) admission: &'a Admission,
-    pub(crate) cluster: &'a dyn Cluster,
+pub struct Dispatcher<'a> {
+    pub admission: &'a Admission,
+    pub cluster: &'a dyn Cluster,
 }
 
 /// Returns true if webhooks are asked about a resource: never about what configures them or policies.
@@ -48,7 +48,7 @@ impl Dispatcher<'_> {
     ///
     /// # Errors
     /// A denial, a webhook that cannot be asked and whose failure counts, or a patch that does not fit.
-    pub(crate) fn mutate(
+    pub fn mutate(
         self,
         asked: &Attributes<'_>,
         mut object: Option<&mut Value>,
@@ -137,7 +137,7 @@ impl Dispatcher<'_> {
     ///
     /// # Errors
     /// The first denial, or the first webhook that cannot be asked and whose failure counts.
-    pub(crate) fn validate(
+    pub fn validate(
         self,
         asked: &Attributes<'_>,
         object: Option<&Value>,
@@ -195,7 +195,7 @@ impl Dispatcher<'_> {
         if asked.dry_run && !hook.dry {
             return Err(review::no_dry_run(&hook.name));
         }
-        let uid = crate::random::uuid();
+        let uid = opdev_apimachinery::random::uuid();
         let Some(version) = review::version(&hook.versions) else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions \
                        (v1, v1beta1)";
@@ -209,7 +209,7 @@ impl Dispatcher<'_> {
     }
 
     /// A body on its way to where a configuration points.
-    pub(super) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
+    pub(crate) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
         let place = resolver::find(self.cluster, &self.admission.settings, config);
         let (authorities, body) = (config.authorities.clone(), checked(body));
         client::WebhookCall { place, authorities, body, timeout }

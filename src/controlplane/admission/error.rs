@@ -1,12 +1,12 @@
 //! Answers of webhooks that cannot be used, with the texts of the real server.
 
 use super::client::MUST_WAIT;
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use std::fmt;
 
 /// The head of a document, its apiVersion and kind, is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HeadError {
+pub enum HeadError {
     /// The document is no object; what it is, as Go names it.
     NoObject(&'static str),
     /// It is at another version.
@@ -107,7 +107,7 @@ impl fmt::Display for UnusableAnswer {
 
 /// Objects cannot be converted to another version. The kind is as Go prints it: `group/version, Kind=kind`.
 #[derive(Debug)]
-pub(crate) enum ConversionError {
+pub enum ConversionError {
     /// This thread may not wait for a webhook.
     MustWait,
     /// The webhook does not know any version of ConversionReview.
@@ -122,7 +122,7 @@ pub(crate) enum ConversionError {
 
 /// The answer to a ConversionReview cannot be used.
 #[derive(Debug)]
-pub(crate) enum UnusableReview {
+pub enum UnusableReview {
     /// The webhook could not be reached; in the words of the client.
     NoAnswer(String),
     Head(HeadError),
@@ -141,7 +141,7 @@ pub(crate) enum UnusableReview {
 
 /// A converted object is not what it was, at another version.
 #[derive(Debug)]
-pub(crate) enum UnusableObject {
+pub enum UnusableObject {
     Version {
         expected: String,
         found: String,
@@ -161,7 +161,7 @@ pub(crate) enum UnusableObject {
 
 /// The error of the labels and annotations of a converted object.
 #[derive(Debug)]
-pub(crate) enum UnusableMetadata {
+pub enum UnusableMetadata {
     Missing,
     /// A field is no map.
     NoMap(&'static str),

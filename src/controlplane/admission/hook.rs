@@ -1,7 +1,7 @@
 //! Webhooks as their configurations describe them, read once for each change of a configuration.
 //! Pure data; `matching` says what they concern.
 
-use crate::resource::ClientConfig;
+use opdev_apimachinery::resource::ClientConfig;
 use opdev_cel::{Conditions, ExpressionError};
 use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;
@@ -18,43 +18,43 @@ pub(crate) struct Hooks {
 /// One webhook.
 #[derive(Debug)]
 pub(super) struct Hook {
-    pub(super) name: String,
-    pub(super) client: ClientConfig,
+    pub name: String,
+    pub client: ClientConfig,
     pub(super) meant: Constraints,
     /// True for `failurePolicy: Ignore`: a webhook that cannot be asked agrees.
     pub(super) ignore: bool,
     /// The match conditions, or the reason why they cannot be evaluated.
-    pub(super) conditions: Result<Conditions, ExpressionError>,
-    pub(super) timeout: Duration,
+    pub conditions: Result<Conditions, ExpressionError>,
+    pub timeout: Duration,
     /// Asked again where others have changed the object after it.
-    pub(super) again: bool,
+    pub again: bool,
     /// May be asked about what is not kept.
     pub(super) dry: bool,
-    pub(super) versions: Vec<String>,
+    pub versions: Vec<String>,
 }
 
 /// The requests that a webhook, a policy or a binding is about.
 #[derive(Debug)]
 pub(super) struct Constraints {
-    pub(super) rules: Vec<Rule>,
+    pub rules: Vec<Rule>,
     /// Resources that are left out, whatever the rules say.
     pub(super) excluded: Vec<Rule>,
     /// Other versions of a resource do not count as the resource.
     pub(super) exact: bool,
     /// Without a rule all requests are meant.
-    pub(super) all: bool,
+    pub all: bool,
     pub(super) namespaces: Result<LabelSelector, SelectorError>,
-    pub(super) objects: Result<LabelSelector, SelectorError>,
+    pub objects: Result<LabelSelector, SelectorError>,
 }
 
 /// The requests that are meant.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
     pub(super) operations: Vec<String>,
-    pub(super) groups: Vec<String>,
-    pub(super) versions: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) scope: String,
+    pub groups: Vec<String>,
+    pub versions: Vec<String>,
+    pub resources: Vec<String>,
+    pub scope: String,
     /// Only objects of these names; all where there are none.
     pub(super) names: Vec<String>,
 }
@@ -119,7 +119,7 @@ impl Constraints {
 
     /// Returns true if any rule names the resource: the same in other groups and versions counts, for those
     /// may stand for it.
-    pub(super) fn may_concern(&self, plural: &str) -> bool {
+    pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.all || self.rules.iter().any(|rule| rule.may_concern(plural))
     }
 }
@@ -146,7 +146,7 @@ impl Hook {
 
 impl Hooks {
     /// The hooks of these configurations, which come by name.
-    pub(super) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
+    pub(crate) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
         let read = |list: &[Arc<Value>]| {
             let hooks = list.iter().flat_map(|found| {
                 let hooks = found["webhooks"].as_array().into_iter().flatten();
@@ -158,11 +158,11 @@ impl Hooks {
     }
 
     /// Returns true if any of them might be asked about objects of the resource.
-    pub(super) fn may_concern(&self, plural: &str) -> bool {
+    pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.mutating.iter().chain(&self.validating).any(|hook| hook.meant.may_concern(plural))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 }

@@ -2,10 +2,10 @@
 
 use super::hook::{Constraints, Hook, Rule};
 use super::review;
-use crate::admission::attributes::{Attributes, Cluster, Operation};
+use crate::attributes::{Attributes, Cluster, Operation};
 use crate::authorization;
-use crate::error::Status;
-use crate::resource::Resource;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use opdev_cel::{Asked, Authorizer, Verdict};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct VersionedRequest {
     /// The version it speaks of, where that is not the request's own.
-    pub(super) at: Option<Arc<Resource>>,
+    pub at: Option<Arc<Resource>>,
     /// The object at that version.
-    pub(super) object: Option<Value>,
+    pub object: Option<Value>,
     /// The object that is replaced or deleted.
     pub(super) old: Option<Value>,
 }
@@ -165,8 +165,8 @@ pub(super) fn seen(
 /// The questions of a condition, answered by the roles.
 pub(super) struct Roles<'a> {
     pub(super) cluster: &'a dyn Cluster,
-    pub(super) asked: &'a Attributes<'a>,
-    pub(super) resource: &'a Resource,
+    pub asked: &'a Attributes<'a>,
+    pub resource: &'a Resource,
 }
 
 impl Authorizer for Roles<'_> {
@@ -181,7 +181,7 @@ impl Authorizer for Roles<'_> {
         attributes.subresource = wanted.subresource.clone();
         attributes.path = wanted.path.clone();
         let user = match &wanted.service_account {
-            Some((namespace, name)) => crate::identity::User::service_account(namespace, name),
+            Some((namespace, name)) => opdev_apimachinery::identity::User::service_account(namespace, name),
             None => self.asked.user.clone(),
         };
         let decision = self.cluster.may(&user, &attributes);

@@ -3,8 +3,8 @@
 //! connection.
 
 use super::reach::{Reach, permitted};
-use crate::contract::View;
-use crate::resource::{ClientConfig, Target, is_kubectls};
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::resource::{ClientConfig, Target, is_kubectls};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub struct Webhooks {
     /// Decides about calls to other machines; without one all are made.
     pub reach: Option<Reach>,
     /// PEM of the plane's own authority: believed where a configuration names none, and of local servers.
-    pub(crate) authority: Arc<str>,
+    pub authority: Arc<str>,
 }
 
 /// A place to call.
@@ -43,8 +43,8 @@ pub(super) struct Endpoint {
     /// The name that its certificate has to be for.
     pub(super) server_name: String,
     /// The `Host` of requests.
-    pub(super) host: String,
-    pub(super) path: String,
+    pub host: String,
+    pub path: String,
     /// A certificate of the plane's own authority for `localhost` will do too.
     pub(super) local: bool,
     /// The result of a call where nothing listens there.

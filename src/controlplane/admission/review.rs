@@ -3,10 +3,10 @@
 
 use super::error::{HeadError, UnusableAnswer};
 use super::matching::VersionedRequest;
-use crate::admission::attributes::Attributes;
-use crate::error::Status;
+use crate::attributes::Attributes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opdev_apimachinery::error::Status;
 use opdev_object::go::kind::kind as go_kind;
 use serde_json::{Value, json};
 
@@ -57,13 +57,13 @@ pub(super) fn version(known: &[String]) -> Option<&'static str> {
 /// The answer of a webhook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    pub(super) allowed: bool,
+    pub allowed: bool,
     /// The operations of a JSON patch; `null` where there are none.
     pub(super) patch: Value,
     pub(super) patch_type: String,
     /// The status of a denial.
     pub(super) result: Value,
-    pub(super) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A field of the answer that has to be of a type.

@@ -1,10 +1,10 @@
 //! Where services lead and what rules meet, without a socket.
 
 use super::hook::Hooks;
+use super::lists::{Lists, view_of_lists};
 use super::reach::Reach;
 use super::resolver::{CallFailure, Resolved, Webhooks, find};
-use crate::contract::lists::Lists;
-use crate::resource::ClientConfig;
+use opdev_apimachinery::resource::ClientConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ impl Lists for Objects {
         found.map(|(_, object)| object.clone()).collect()
     }
 }
+
+view_of_lists!(Objects);
 
 fn service(spec: Value, annotations: Value) -> (&'static str, Arc<Value>) {
     let metadata = json!({"namespace": "system", "name": "hooks", "annotations": annotations});

@@ -1,8 +1,8 @@
 //! The addresses of simulated pods. Several pods may start at once, so what was given to a pod counts before
 //! it is written.
 
-use crate::attributes::{Lookup, PodField};
 use crate::contract::View;
+use opdev_apimachinery::attributes::{Lookup, PodField};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -45,8 +45,8 @@ impl Addresses {
 mod tests {
     use super::*;
     use crate::contract::{Actor, Write};
-    use crate::controllers::engine::Plane as _;
-    use crate::controllers::simulation::Simulation;
+    use crate::engine::Plane as _;
+    use crate::tests::simulation::Simulation;
     use serde_json::json;
 
     #[test]

@@ -3,8 +3,8 @@
 
 use super::fields::{count, list, text};
 use super::selector::Selector;
-use crate::attributes::{Lookup, PodField};
 use crate::contract::View;
+use opdev_apimachinery::attributes::{Lookup, PodField};
 use opdev_object::meta;
 use serde_json::Value;
 use std::fmt;

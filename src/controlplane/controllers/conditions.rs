@@ -35,10 +35,10 @@ pub(crate) fn remove(status: &mut Map<String, Value>, kind: &str) {
 /// A condition to be set.
 #[derive(Clone, Copy)]
 pub(crate) struct NewCondition<'a> {
-    pub(crate) kind: &'a str,
-    pub(crate) status: &'a str,
-    pub(crate) reason: &'a str,
-    pub(crate) message: &'a str,
+    pub kind: &'a str,
+    pub status: &'a str,
+    pub reason: &'a str,
+    pub message: &'a str,
 }
 
 /// Sets a condition, at its place if there is one. The transition time moves only with the status.

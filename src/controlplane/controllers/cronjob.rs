@@ -1,5 +1,5 @@
 //! CronJobs: a Job at each time of the schedule, as many at once as the policy allows, the oldest ended ones
-//! removed. The rules are those of upstream's controller (v2); `crate::schedule` says when.
+//! removed. The rules are those of upstream's controller (v2); `opdev_apimachinery::schedule` says when.
 
 use super::conditions;
 use super::fields::{
@@ -8,11 +8,11 @@ use super::fields::{
 };
 use super::owners::owner_keys;
 use super::pods;
-use crate::attributes::Lookup;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
-use crate::schedule::Schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use opdev_apimachinery::attributes::Lookup;
+use opdev_apimachinery::schedule::Schedule;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
-use crate::attributes::{Attributes, Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup, PodField};
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

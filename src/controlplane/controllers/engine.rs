@@ -4,9 +4,9 @@
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
-use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -15,7 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 /// The API server as the engine sees it: reads, and writes on somebody's behalf.
-pub trait Plane: View {
+pub trait Plane {
+    /// What there is to read.
+    fn view(&self) -> &dyn View;
+
     /// Carries out a write; gives the object afterwards, of a delete its last state.
     fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal>;
 }
@@ -84,7 +87,7 @@ const REMEMBERED: usize = 8192;
 
 /// A plane with the engine's index of dependents.
 struct Indexed<'a> {
-    plane: &'a dyn Plane,
+    view: &'a dyn View,
     memory: &'a RwLock<Memory>,
 }
 
@@ -97,11 +100,11 @@ impl Indexed<'_> {
 
 impl View for Indexed<'_> {
     fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
-        self.plane.get(resource, namespace, name)
+        self.view.get(resource, namespace, name)
     }
 
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
-        self.plane.list(resource, namespace)
+        self.view.list(resource, namespace)
     }
 
     fn select(
@@ -111,7 +114,7 @@ impl View for Indexed<'_> {
         among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Arc<Value>> {
-        self.plane.select(resource, namespace, among, wanted)
+        self.view.select(resource, namespace, among, wanted)
     }
 
     fn select_keys(
@@ -121,7 +124,7 @@ impl View for Indexed<'_> {
         among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Key> {
-        self.plane.select_keys(resource, namespace, among, wanted)
+        self.view.select_keys(resource, namespace, among, wanted)
     }
 
     fn each(
@@ -131,28 +134,28 @@ impl View for Indexed<'_> {
         among: &Lookup<'_>,
         look: &mut dyn FnMut(&Attributes),
     ) {
-        self.plane.each(resource, namespace, among, look);
+        self.view.each(resource, namespace, among, look);
     }
 
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
-        self.plane.attributes(resource, namespace, name)
+        self.view.attributes(resource, namespace, name)
     }
 
     fn resources(&self) -> Vec<ResourceInfo> {
-        self.plane.resources()
+        self.view.resources()
     }
 
     fn resource_of(&self, group: &str, kind: &str) -> Option<ResourceInfo> {
-        self.plane.resource_of(group, kind)
+        self.view.resource_of(group, kind)
     }
 
     fn scale(&self, resource: &str, object: &Value) -> Option<Value> {
-        self.plane.scale(resource, object)
+        self.view.scale(resource, object)
     }
 
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
         let keys = self.dependent_keys(uid);
-        keys.into_iter().filter_map(|key| key.read(self.plane).map(|object| (key.resource, object))).collect()
+        keys.into_iter().filter_map(|key| key.read(self.view).map(|object| (key.resource, object))).collect()
     }
 
     fn dependent_keys(&self, uid: &str) -> Vec<Key> {
@@ -211,7 +214,7 @@ impl Engine {
     /// Takes in one change of the store.
     pub fn observe(&self, plane: &dyn Plane, change: &Change) {
         self.memory.write().unwrap_or_else(PoisonError::into_inner).note(change);
-        let view = Indexed { plane, memory: &self.memory };
+        let view = Indexed { view: plane.view(), memory: &self.memory };
         let mut jobs = Vec::new();
         for (at, controller) in self.controllers.iter().enumerate() {
             let keys = catch_unwind(AssertUnwindSafe(|| controller.keys(&view, change)));
@@ -246,7 +249,7 @@ impl Engine {
     }
 
     /// A job as a log tells it: its controller and the object.
-    pub(super) fn named(&self, job: &Job) -> String {
+    pub fn named(&self, job: &Job) -> String {
         format!("controller {}: {}", self.controllers[job.0].name(), job.1)
     }
 
@@ -265,7 +268,7 @@ impl Engine {
 
     fn attempt(&self, plane: &dyn Plane, job: &Job, time: Time<'_>) {
         let (now, elapsed) = time();
-        let view = Indexed { plane, memory: &self.memory };
+        let view = Indexed { view: plane.view(), memory: &self.memory };
         let sync = self.controllers[job.0].sync(&view, &job.1, now);
         {
             let mut state = self.state();
@@ -330,7 +333,7 @@ impl Engine {
             note.message = note.message.replace("{name}", name);
         }
         let recorder = || self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        let write = recorder().record(plane, &note, controller.name(), now);
+        let write = recorder().record(plane.view(), &note, controller.name(), now);
         if let Err(refusal) = plane.write(controller.actor(), &write)
             && !refusal.namespace_terminating
         {
@@ -350,7 +353,7 @@ impl Engine {
         let conflict = refusal.code == 409;
         if !conflict {
             let now = time().0;
-            let view = Indexed { plane, memory: &self.memory };
+            let view = Indexed { view: plane.view(), memory: &self.memory };
             let writes = self.controllers[job.0].refused(&view, &job.1, write, refusal, now);
             if let Err((_, Refusal { code, reason, .. })) = self.carry_out(plane, job, &writes, now) {
                 tracing::debug!(controller = name, key = %job.1, code, reason, "refused again");

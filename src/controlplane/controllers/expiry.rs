@@ -2,9 +2,9 @@
 //! count: a client may set them as it likes. All of them are looked at together, at most twice a minute:
 //! there may be very many. Never touches anything else, and reads no Event.
 
-use crate::attributes::{Attributes, Lookup, RecordField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup, RecordField};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -6,7 +6,7 @@ use opdev_object::meta;
 use serde_json::{Map, Value, json};
 
 /// A string field, empty where it is missing.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -16,7 +16,7 @@ pub(crate) fn int(object: &Value, pointer: &str) -> Option<i64> {
 }
 
 /// An integer field, 0 where it is missing.
-pub(crate) fn count(object: &Value, pointer: &str) -> i64 {
+pub fn count(object: &Value, pointer: &str) -> i64 {
     int(object, pointer).unwrap_or(0)
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn flag(object: &Value, pointer: &str) -> bool {
 }
 
 /// A list field, empty where it is missing.
-pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn map_copy(object: &Value, pointer: &str) -> Map<String, Value> {
 }
 
 /// Sets a field, making the maps on the way.
-pub(crate) fn put(object: &mut Value, pointer: &str, value: Value) {
+pub fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for step in pointer.trim_start_matches('/').split('/') {
         let step = step.replace("~1", "/").replace("~0", "~");
@@ -106,7 +106,7 @@ pub(crate) fn deleting(object: &Value) -> bool {
 }
 
 /// Name of an object, empty where it has none yet.
-pub(crate) fn name(object: &Value) -> &str {
+pub fn name(object: &Value) -> &str {
     meta::name(object).unwrap_or_default()
 }
 

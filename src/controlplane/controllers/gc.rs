@@ -4,9 +4,9 @@
 use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
-use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta::{self, Gvk, OwnerReference};
 use serde_json::{Value, json};
 

@@ -9,11 +9,11 @@ use super::fields::{
 use super::job_policies::{self, Failure};
 use super::owners::owner_keys;
 use super::pods;
-use crate::attributes::Lookup;
 use crate::contract::{
     Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Refusal, Sync, View, Write,
 };
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

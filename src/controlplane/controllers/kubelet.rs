@@ -1,5 +1,5 @@
 //! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real
-//! one. Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
+//! one. Never runs anything. What a pod's life is stands in `stage` and `assets/stages`.
 
 use super::addresses::Addresses;
 use super::conditions::{self, NewCondition};
@@ -8,10 +8,10 @@ use super::node::NODE_ADDRESS;
 use super::pods;
 use super::references::{self, Missing};
 use super::stage::{self, Stage};
-use crate::attributes::{Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
-use crate::qos;
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Lookup, PodField};
+use opdev_apimachinery::qos;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -22,10 +22,10 @@ use std::time::Duration;
 pub(crate) struct Kubelet {
     pub(crate) node: String,
     /// None means the built-in ones.
-    pub(crate) stages: Option<Arc<[Stage]>>,
+    pub stages: Option<Arc<[Stage]>>,
     /// Pods wait for what they name.
-    pub(crate) strict: bool,
-    pub(crate) addresses: Addresses,
+    pub strict: bool,
+    pub addresses: Addresses,
 }
 
 impl Controller for Kubelet {

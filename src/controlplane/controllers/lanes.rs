@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A controller, by its place in the engine's list, and what it has to look at.
-pub(super) type Job = (usize, Key);
+pub type Job = (usize, Key);
 
 /// One controller's queue.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Queues for so many controllers.
-    pub(super) fn new(controllers: usize) -> Self {
+    pub(crate) fn new(controllers: usize) -> Self {
         let lanes = (0..controllers).map(|_| Lane::default()).collect();
         Lanes { lanes, turn: 0, timers: BTreeMap::new(), alarms: HashMap::new() }
     }
@@ -62,7 +62,7 @@ impl Lanes {
     }
 
     /// When the next timer is due.
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
         self.timers.keys().next().copied()
     }
 
@@ -84,7 +84,7 @@ impl Lanes {
 
     /// The next job of the controller whose turn it is, of those that have one and fewer than `at_once` under
     /// way. The worker has to call `done` afterwards.
-    pub(super) fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
+    pub(crate) fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
         self.ring(elapsed);
         let count = self.lanes.len();
         for offset in 0..count {
@@ -103,7 +103,7 @@ impl Lanes {
     }
 
     /// A job that was taken is over.
-    pub(super) fn done(&mut self, job: &Job) {
+    pub(crate) fn done(&mut self, job: &Job) {
         let lane = &mut self.lanes[job.0];
         lane.running.remove(&job.1);
         if lane.again.remove(&job.1) {

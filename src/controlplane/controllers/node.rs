@@ -4,8 +4,8 @@
 use super::conditions::{self, NewCondition};
 use super::fields::{self, micro_stamp, name, put, stamp, text, uid, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
-use crate::version::{architecture, git_version};
 use jiff::Timestamp;
+use opdev_apimachinery::version::{architecture, git_version};
 use serde_json::{Map, Value, json};
 
 /// Address of the simulated node.

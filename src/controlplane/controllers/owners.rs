@@ -3,8 +3,8 @@
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
-use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Change, Key, View, Write};
+use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

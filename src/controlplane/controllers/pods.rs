@@ -29,7 +29,7 @@ pub(crate) fn active(pod: &Value) -> bool {
 }
 
 /// Returns true if the Ready condition is true.
-pub(crate) fn ready(pod: &Value) -> bool {
+pub fn ready(pod: &Value) -> bool {
     conditions::is_true(pod, "Ready")
 }
 

@@ -2,13 +2,15 @@
 
 use super::fields::{self, deleting, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
-use crate::quota::{self, Consumer, Evaluator};
-use crate::registry::consumers;
 use jiff::Timestamp;
+use opdev_apimachinery::quota::{self, Consumer, Evaluator};
 use serde_json::Value;
 
 /// See the module.
-pub(crate) struct ResourceQuotas;
+pub(crate) struct ResourceQuotas {
+    /// The kinds with what their objects use of quotas.
+    pub(crate) consumers: Vec<Consumer<'static>>,
+}
 
 /// The resource of quotas.
 pub(crate) const RESOURCE: &str = "resourcequotas";
@@ -31,7 +33,7 @@ impl Controller for ResourceQuotas {
         let of = |found: &std::sync::Arc<Value>| Key::of_object(RESOURCE, found);
         let mut keys = Vec::new();
         if !quotas.is_empty() {
-            let found = consumers().find(|kind| kind.resource == change.resource);
+            let found = self.consumers.iter().copied().find(|kind| kind.resource == change.resource);
             let other = Consumer { resource: &change.resource, evaluator: &Evaluator::COMMON };
             let consumer = found.unwrap_or(other);
             let counts = |found: &Value| quota::hard(found).any(|(name, _)| consumer.uses(name));
@@ -48,7 +50,8 @@ impl Controller for ResourceQuotas {
         status.insert("hard".into(), found.pointer("/spec/hard").cloned().unwrap_or_default());
         status.insert(
             "used".into(),
-            quota::usage(&found, &consumers(), |resource| view.list(resource, namespace)).into(),
+            quota::usage(&found, &self.consumers.iter().copied(), |resource| view.list(resource, namespace))
+                .into(),
         );
         if status == fields::status(&found) {
             return Sync::done();

@@ -2,8 +2,8 @@
 //! Never writes; gives the writes back.
 
 use super::fields::{controller_reference, count, map_copy, name, put, same, text, uid};
-use crate::attributes::Lookup;
 use crate::contract::{View, Write};
+use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn safe(text: &str) -> String {
 /// The revisions of a workload.
 pub(crate) struct Revisions {
     /// Existing revisions, oldest first.
-    pub(crate) all: Vec<Arc<Value>>,
+    pub all: Vec<Arc<Value>>,
     /// Name of the revision of the template as it is now.
     pub(crate) update: String,
     /// Hash of that revision, the last part of its name.

@@ -7,9 +7,9 @@ use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
 use super::quantity;
 use super::selector::{Selector, requirement_holds};
-use crate::attributes::{Attributes, Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Observed, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Lookup, PodField};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -434,7 +434,7 @@ mod tests {
         let mut taken = NodeUsage::default();
         assert_eq!(fits(&pod("2"), &node, taken), Ok(()));
         assert_eq!(fits(&pod("2100m"), &node, taken), Err(Unfit::Insufficient("cpu")));
-        taken.add(&Attributes::of("pods", &pod("1500m")));
+        taken.add(&Attributes::alone(opdev_registry::indexing("pods"), &pod("1500m")));
         assert_eq!(fits(&pod("500m"), &node, taken), Ok(()));
         assert_eq!(fits(&pod("501m"), &node, taken), Err(Unfit::Insufficient("cpu")));
     }

@@ -3,7 +3,7 @@
 //! labels.
 
 use super::fields::{list, map, text};
-use crate::attributes::{Attributes, Lookup};
+use opdev_apimachinery::attributes::{Attributes, Lookup};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 

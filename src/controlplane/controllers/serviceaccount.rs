@@ -11,7 +11,7 @@ pub(crate) struct DefaultServiceAccount;
 
 /// Publishes the CA of the API server.
 pub(crate) struct RootCa {
-    pub(crate) certificate: String,
+    pub certificate: String,
 }
 
 /// The namespace of a changed object of that name, or the changed namespace itself.

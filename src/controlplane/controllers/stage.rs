@@ -139,9 +139,9 @@ impl fmt::Display for QueryError {
 
 /// The stages this program brings along.
 const BUILT_IN: [&str; 3] = [
-    include_str!("../assets/stages/pod-start.yaml"),
-    include_str!("../assets/stages/pod-end.yaml"),
-    include_str!("../assets/stages/pod-fail.yaml"),
+    include_str!("assets/stages/pod-start.yaml"),
+    include_str!("assets/stages/pod-end.yaml"),
+    include_str!("assets/stages/pod-fail.yaml"),
 ];
 
 /// The stages this program brings along, parsed once the first pod asks: a start need not wait for them.

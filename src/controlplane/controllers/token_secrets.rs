@@ -1,22 +1,21 @@
 //! Secrets of type `kubernetes.io/service-account-token`: each gets the token of the account that it names,
 //! and goes with that account. Never makes such a Secret: nobody gets one unasked.
 
+use super::SignToken;
 use super::fields::{deleting, put, text, uid};
-use crate::attributes::Lookup;
 use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
-use crate::tokens::Tokens;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct TokenSecrets {
     /// PEM of the CA that signed the API server's certificate.
-    pub(crate) certificate: String,
-    pub(crate) tokens: Arc<Tokens>,
+    pub certificate: String,
+    pub(crate) sign: SignToken,
 }
 
 const SECRETS: &str = "secrets";
@@ -80,7 +79,7 @@ impl TokenSecrets {
             return None;
         }
         if !has(&data, "token") {
-            match self.tokens.issue_legacy(account, secret) {
+            match (self.sign)(account, secret) {
                 Ok(token) => data.insert("token".into(), STANDARD.encode(token).into()),
                 Err(error) => {
                     tracing::error!(error, "no token could be signed");

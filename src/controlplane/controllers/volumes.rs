@@ -3,10 +3,10 @@
 
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::quantity;
-use crate::attributes::Lookup;
-use crate::classes::{DEFAULT_STORAGE_CLASS, default_class};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::Lookup;
+use opdev_apimachinery::classes::{DEFAULT_STORAGE_CLASS, default_class};
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkloadKind {
     /// `group/plural`.
-    pub(crate) resource: &'static str,
+    pub resource: &'static str,
     /// As owner references name it.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Name of the controller.
-    pub(crate) controller: &'static str,
+    pub controller: &'static str,
     /// The ServiceAccount that the controller writes as.
     pub(crate) user: &'static str,
     /// `group/plural` of the objects that its selector claims.

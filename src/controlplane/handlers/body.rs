@@ -1,11 +1,11 @@
 //! Reads the bodies of requests: JSON, YAML or protobuf; anything else is refused with what would do.
 
 use super::strict::Noticing;
-use crate::error::Status;
-use crate::protobuf;
-use crate::version::since;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::version::since;
 use opdev_object::depth::{MAX_LEVELS, levels};
 use serde::de::DeserializeSeed as _;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
 /// A body that was read.
 #[derive(Debug)]
 pub(crate) struct Read {
-    pub(crate) value: Value,
+    pub value: Value,
     /// A field of the body stands there more than once, or may do so.
     pub(crate) twice: bool,
 }

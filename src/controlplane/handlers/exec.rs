@@ -3,24 +3,24 @@
 
 use super::respond;
 use super::write::{Answer, Call};
-use crate::contract::Write;
-use crate::contract::exec::{self, ExecOutcome};
-use crate::error::Status;
-use crate::identity::User;
-use crate::resource::metadata;
 use bytes::Bytes;
+use opdev_apimachinery::contract::Write;
+use opdev_apimachinery::contract::exec::{self, ExecOutcome};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::metadata;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The outcome that a command seems to have, beside an answer over HTTP: the server carries it to streams.
 #[derive(Clone, Debug)]
-pub(crate) struct ExecSession {
+pub struct ExecSession {
     /// The output.
-    pub(crate) output: Bytes,
+    pub output: Bytes,
     /// The exit code.
-    pub(crate) code: u8,
+    pub code: u8,
     /// Streams that the client wants: its own input, the output, the errors of the command.
-    pub(crate) streams: [bool; 3],
+    pub streams: [bool; 3],
 }
 
 impl Call<'_> {

@@ -2,9 +2,9 @@
 //! update, of what a patch made, of an applied configuration. Never looks further than `apiVersion` and
 //! `kind`.
 
-use crate::error::{Cause, Status};
-use crate::protobuf;
-use crate::resource::{Resource, metadata};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_object::apply::compact;
 use opdev_object::facts::facts;
 use opdev_object::go::kind::kind as go_kind;
@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     fn resource(plural: &str) -> Resource {
-        let all = crate::registry::builtin_resources();
+        let all = opdev_registry::builtin_resources();
         all.into_iter().find(|found| found.plural == plural).unwrap()
     }
 

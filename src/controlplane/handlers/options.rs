@@ -1,12 +1,12 @@
 //! The options of writes, from the query and, for deletes, the body.
 
 use super::path::Query;
-use crate::contract::Propagation;
-use crate::error::{Cause, Status};
-use crate::identity::User;
-use crate::registry::{Context, DeleteOptions, FieldValidation};
 use http::HeaderMap;
 use http::header::USER_AGENT;
+use opdev_apimachinery::contract::Propagation;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_registry::{Context, DeleteOptions, FieldValidation};
 use serde_json::{Value, json};
 
 const LONGEST_MANAGER: usize = 128;

@@ -4,13 +4,14 @@ use super::body;
 use super::kind;
 use super::strict::{accepted_patch, of_yaml, yaml_errors};
 use super::write::{Answer, Call};
-use crate::error::{Cause, Status};
-use crate::registry::{AcceptError, Change, Context, FieldValidation, Part, UpdateMethod, accept, fields};
-use crate::resource::{Resource, metadata};
 use http::StatusCode;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::apply::compact;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
+use opdev_registry::{AcceptError, Change, Context, FieldValidation, UpdateMethod, accept, fields};
 use serde_json::Value;
 
 /// The kind of patch that a request carries.

@@ -5,18 +5,18 @@ use opdev_object::go::duration;
 /// The parts of a path under `/api/` or `/apis/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) resource: String,
-    pub(crate) name: Option<String>,
-    pub(crate) subresource: Option<String>,
+    pub group: String,
+    pub version: String,
+    pub namespace: Option<String>,
+    pub resource: String,
+    pub name: Option<String>,
+    pub subresource: Option<String>,
     /// The old form `/api/v1/watch/…`.
     pub(crate) watch: bool,
 }
 
 /// Undoes percent-encoding; `None` where it is no UTF-8.
-pub(crate) fn decoded(text: &str) -> Option<String> {
+pub fn decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
@@ -73,11 +73,11 @@ impl Target {
 
 /// The query of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Query(Vec<(String, String)>);
+pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads a raw query string.
-    pub(crate) fn parse(raw: &str) -> Self {
+    pub fn parse(raw: &str) -> Self {
         let pair = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Some((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
@@ -86,30 +86,30 @@ impl Query {
     }
 
     /// A parameter's first value, unless empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|v| !v.is_empty())
     }
 
     /// All values of a parameter.
-    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, value)| key == name && !value.is_empty()).map(|(_, v)| v.as_str())
     }
 
     /// A boolean; `None` where it is not there. Present without a value means yes.
-    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+    pub fn flag(&self, name: &str) -> Option<bool> {
         let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
         Some(opdev_object::api_path::is_true(value))
     }
 
     /// Why `timeout` is no duration as Go writes them.
-    pub(crate) fn wrong_timeout(&self) -> Option<String> {
+    pub fn wrong_timeout(&self) -> Option<String> {
         let said = self.get("timeout")?;
         let why = duration::parse(said).err()?;
         Some(format!("invalid timeout specified in the request URL - {why}"))
     }
 
     /// A whole number, where it is one.
-    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+    pub fn number(&self, name: &str) -> Option<i64> {
         self.get(name)?.parse().ok()
     }
 }

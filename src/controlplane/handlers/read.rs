@@ -3,12 +3,12 @@
 use super::path::Query;
 use super::respond::Shape;
 use super::select::Selection;
-use crate::body::Body;
-use crate::error::{Cause, Status};
-use crate::storage::{Expired, Key, Listing, Stored};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Response, StatusCode};
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_storage::{Expired, Key, Listing, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

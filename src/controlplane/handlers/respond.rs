@@ -2,19 +2,19 @@
 //! Never decides what is answered.
 
 use super::status_text;
-use crate::body::{self, Body, InParts, full};
-use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
-use crate::protobuf;
-use crate::registry::Registry;
-use crate::resource::Resource;
-use crate::storage::{Stored, text};
-use crate::table::Tables;
-use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
 use futures::stream;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response, StatusCode};
+use opdev_apimachinery::body::{self, Body, InParts, full};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::Resource;
+use opdev_apis::table::Tables;
+use opdev_apis::table::answer::{self, Include, Wanted, metadata_only};
+use opdev_registry::{Registry, versions};
+use opdev_storage::{Stored, text};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use std::sync::Arc;
 /// Turns objects of one resource into what the client asked for.
 #[derive(Clone)]
 pub(crate) struct Shape {
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) tables: Arc<dyn Tables>,
+    pub registry: Arc<Registry>,
+    pub resource: Arc<Resource>,
+    pub tables: Arc<dyn Tables>,
     pub(crate) agreed: Agreed,
-    pub(crate) include: Include,
+    pub include: Include,
 }
 
 impl Shape {
     /// The object as JSON text, in the form asked for.
     pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
-        let turned = self.resource.custom.is_some() && self.resource.is_version_of(stored);
+        let turned = self.resource.custom.is_some() && versions::is_version_of(&self.resource, stored);
         if self.agreed.form == Form::Object && (turned || self.resource.is_stored_version()) {
             return stored.json();
         }

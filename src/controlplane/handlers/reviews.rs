@@ -4,13 +4,13 @@
 use super::body;
 use super::respond;
 use super::write::{Answer, Call};
-use crate::authorization::{Attributes, rules_review};
-use crate::contract::View;
-use crate::error::{Cause, Status};
-use crate::identity::User;
-use crate::resource::metadata;
 use crate::tokens::{ISSUER, Wanted};
 use http::StatusCode;
+use opdev_admission::authorization::{Attributes, rules_review};
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::metadata;
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 

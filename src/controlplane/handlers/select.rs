@@ -2,12 +2,12 @@
 
 use super::path::Query;
 use super::respond::Shape;
-use crate::attributes::Lookup;
-use crate::error::Status;
-use crate::registry::strategy_of;
-use crate::resource::Resource;
-use crate::storage::Stored;
+use opdev_apimachinery::attributes::Lookup;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::selector::{FieldSelector, LabelSelector};
+use opdev_registry::strategy_of;
+use opdev_storage::Stored;
 use serde_json::Value;
 
 /// The selectors of a list or watch.

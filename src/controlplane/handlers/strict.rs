@@ -4,9 +4,9 @@
 
 use super::body::{self, Read};
 use super::write::Call;
-use crate::registry::{AcceptError, Context, FieldValidation, accept};
-use crate::resource::Resource;
+use opdev_apimachinery::resource::Resource;
 use opdev_object::yaml::{self, Kind, Node};
+use opdev_registry::{AcceptError, Context, FieldValidation, accept};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::collections::HashSet;

@@ -30,6 +30,8 @@ mod changes;
 mod clients;
 mod defaults;
 mod definitions;
+#[path = "../apimachinery/protobuf/tests/difference.rs"]
+mod difference;
 mod disk;
 mod evictions;
 mod foreign;

@@ -5,20 +5,20 @@ use super::path::Query;
 use super::read::{check_watch_options, revision, selected, too_old};
 use super::respond::{PART, Shape};
 use super::select::Selection;
-use crate::blocking;
-use crate::body::{self, Body};
-use crate::error::Status;
 use crate::negotiation::{Encoding, Form};
-use crate::protobuf;
-use crate::registry::Registry;
-use crate::resource::Resource;
-use crate::storage::{Change, ChangeKind, Stored, Watch};
-use crate::table::answer::metadata_only;
-use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::stream;
 use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
+use opdev_apimachinery::blocking;
+use opdev_apimachinery::body::{self, Body};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
+use opdev_apimachinery::resource::Resource;
+use opdev_apimachinery::watchdog::watched;
+use opdev_apis::table::answer::metadata_only;
+use opdev_registry::{Registry, versions};
+use opdev_storage::{Change, ChangeKind, Stored, Watch};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,8 +191,8 @@ fn at_version(
         return Ok(changes);
     }
     let there = |change: &Arc<Change>| {
-        resource.shows(&change.object)
-            && change.previous.as_ref().is_none_or(|previous| resource.shows(previous))
+        versions::shows(resource, &change.object)
+            && change.previous.as_ref().is_none_or(|previous| versions::shows(resource, previous))
     };
     let turned = changes.into_iter().map(|change| {
         if there(&change) {

@@ -7,28 +7,29 @@ use super::path::{Query, Target};
 use super::read::selected;
 use super::respond::{self, Shape};
 use super::select::Selection;
-use crate::authorization::Attributes;
-use crate::body::Body;
-use crate::error::Status;
-use crate::identity::User;
-use crate::registry::{AdmissionSubject, Change, Context, FieldValidation, Part, UpdateMethod, scale};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use opdev_admission::authorization::Attributes;
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::meta::Gvk;
+use opdev_registry::{AdmissionSubject, Change, Context, FieldValidation, UpdateMethod, scale};
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// One request for a resource, with everything that was read off it.
 pub(crate) struct Call<'a> {
     pub(crate) user: &'a User,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) query: &'a Query,
-    pub(crate) target: &'a Target,
-    pub(crate) body: &'a Bytes,
-    pub(crate) tokens: &'a Tokens,
+    pub headers: &'a HeaderMap,
+    pub query: &'a Query,
+    pub target: &'a Target,
+    pub body: &'a Bytes,
+    pub tokens: &'a Tokens,
     pub(crate) shape: Shape,
 }
 
@@ -160,7 +161,7 @@ impl Call<'_> {
         Ok(object)
     }
 
-    fn delete_options(&self) -> Result<(crate::registry::DeleteOptions, Context), Status> {
+    fn delete_options(&self) -> Result<(opdev_registry::DeleteOptions, Context), Status> {
         let body = match self.body.is_empty() {
             true => None,
             false => Some(self.body_of("DeleteOptions")?),

@@ -2,11 +2,11 @@
 //! store.
 
 use super::context::{Context, FieldValidation};
-use super::decode;
-use super::decode_error::DecodeError;
 use super::strategy::strategy_of;
-use crate::error::Status;
-use crate::resource::Resource;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
+use opdev_apis::DecodeError;
+use opdev_apis::decode;
 use opdev_object::schema::{self, SchemaRef};
 use serde_json::{Map, Value};
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for AcceptError {
 
 impl AcceptError {
     /// The 400 of a create or update.
-    pub(crate) fn bad_request(&self, resource: &Resource) -> Status {
+    pub fn bad_request(&self, resource: &Resource) -> Status {
         let (kind, version) = (&resource.kind, &resource.version);
         Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {self}"))
     }
@@ -48,11 +48,7 @@ fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
 
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in
 /// defaults.
-pub(crate) fn accept(
-    ctx: &mut Context,
-    resource: &Resource,
-    mut object: Value,
-) -> Result<Value, AcceptError> {
+pub fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, AcceptError> {
     note_labels(ctx, resource, &object);
     let unknown = strip(resource, &mut object).map_err(AcceptError::Malformed)?;
     match ctx.validation {

@@ -3,24 +3,25 @@
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::strategy::strategy_of;
-use super::{Part, Registry, convert, scale};
-use crate::admission::Cluster;
-use crate::admission::{Attributes, Dispatcher, Operation, Webhooks};
-use crate::authorization::{self, Decision};
-use crate::contract::Propagation;
-use crate::error::Status;
-use crate::identity::User;
-use crate::registry::options::DeleteOptions;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use super::{Registry, convert, scale};
+use crate::options::DeleteOptions;
+use opdev_admission::Cluster;
+use opdev_admission::authorization::{self, Decision};
+use opdev_admission::{Attributes, Dispatcher, Operation, Webhooks};
+use opdev_apimachinery::contract::Propagation;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::apply::compact;
 use opdev_object::meta::Gvk;
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// The object and the operation that admission judges.
 #[derive(Clone, Debug)]
-pub(crate) struct AdmissionSubject<'a> {
+pub struct AdmissionSubject<'a> {
     operation: Operation,
     resource: &'a Resource,
     subresource: &'a str,
@@ -31,7 +32,7 @@ pub(crate) struct AdmissionSubject<'a> {
 
 impl<'a> AdmissionSubject<'a> {
     /// A new object.
-    pub(super) fn create(resource: &'a Resource, namespace: &'a str, name: &'a str) -> Self {
+    pub fn create(resource: &'a Resource, namespace: &'a str, name: &'a str) -> Self {
         AdmissionSubject {
             operation: Operation::Create,
             resource,
@@ -43,7 +44,7 @@ impl<'a> AdmissionSubject<'a> {
     }
 
     /// A change of a part of an object.
-    pub(super) fn update(resource: &'a Resource, part: Part, key: &'a Key) -> Self {
+    pub fn update(resource: &'a Resource, part: Part, key: &'a Key) -> Self {
         let kind = match part {
             Part::Scale => Gvk::new("autoscaling", "v1", "Scale"),
             _ => resource.gvk(),
@@ -59,7 +60,7 @@ impl<'a> AdmissionSubject<'a> {
     }
 
     /// Something that is created below an object and is no part of it: an Eviction, a TokenRequest.
-    pub(crate) fn below(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
+    pub fn below(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
         AdmissionSubject {
             operation: Operation::Create,
             subresource,
@@ -71,7 +72,7 @@ impl<'a> AdmissionSubject<'a> {
     }
 
     /// A connection to a pod.
-    pub(crate) fn connect(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
+    pub fn connect(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
         AdmissionSubject {
             operation: Operation::Connect,
             ..AdmissionSubject::below(resource, subresource, kind, key)
@@ -145,8 +146,8 @@ fn delete_options(options: &DeleteOptions, uid: Option<&str>, dry_run: bool) -> 
 
 impl Registry {
     /// The registry with these settings for webhooks. It calls the configured ones from now on.
-    pub(crate) fn with_webhooks(mut self, settings: Webhooks) -> Self {
-        self.admission = crate::admission::Admission::new(settings);
+    pub fn with_webhooks(mut self, settings: Webhooks) -> Self {
+        self.admission = opdev_admission::Admission::new(settings);
         self.admission.configure(&self);
         self
     }
@@ -157,18 +158,18 @@ impl Registry {
     }
 
     /// Returns true if there is any webhook or policy to ask.
-    pub(crate) fn has_admission(&self) -> bool {
+    pub fn has_admission(&self) -> bool {
         self.admission.any()
     }
 
     /// Returns true if a write may have to wait for a webhook, be it for the conversion of an object, and so
     /// may only be done by a thread that may wait.
-    pub(crate) fn waits_for_webhooks(&self) -> bool {
+    pub fn waits_for_webhooks(&self) -> bool {
         self.admission.any_hooks() || self.catalog.served().converts
     }
 
     /// Returns true if a write of a resource may have to wait for a webhook.
-    pub(crate) fn may_wait_for(&self, resource: &Resource) -> bool {
+    pub fn may_wait_for(&self, resource: &Resource) -> bool {
         // The end of a definition reads its custom resources.
         let converts = resource.plural == "customresourcedefinitions" && self.catalog.served().converts;
         converts || self.admission.may_concern(&resource.plural)
@@ -280,7 +281,7 @@ impl Registry {
     }
 
     /// Asks webhooks about something that is created but not kept, which they may change.
-    pub(crate) fn admit(
+    pub fn admit(
         &self,
         ctx: &mut Context,
         subject: &AdmissionSubject<'_>,

@@ -1,10 +1,10 @@
 //! Cluster IPs and node ports of services. What is taken is read off the stored services, under one lock.
 
 use super::Registry;
-use super::defaults::{each, put};
 use super::kinds;
-use crate::attributes::{Attributes, ServiceField};
-use crate::error::{Cause, Status};
+use opdev_apimachinery::attributes::{Attributes, ServiceField};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apis::defaults::{each, put};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -388,7 +388,7 @@ mod tests {
         assert!(ip.starts_with("10.96."));
         let node_port = numbers(&first)[0];
         assert!(PORTS.contains(&node_port));
-        let stored = [Attributes::of("services", &first)];
+        let stored = [Attributes::alone(crate::indexing("services"), &first)];
         let mut second = exposed(&json!([{"port": 80, "nodePort": node_port}]));
         let refused = service(&mut second, None, Allocated::by_services(stored.iter(), "2")).unwrap_err();
         assert_eq!(

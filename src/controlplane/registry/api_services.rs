@@ -3,10 +3,10 @@
 //! are only kept.
 
 use super::Registry;
-use crate::error::Cause;
-use crate::resource::metadata;
-use crate::storage::Key;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::metadata;
 use opdev_object::facts::facts;
+use opdev_storage::Key;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ impl Registry {
 }
 
 /// The name of an APIService says its version and group.
-pub(in crate::registry) fn validate(object: &Value, causes: &mut Vec<Cause>) {
+pub(crate) fn validate(object: &Value, causes: &mut Vec<Cause>) {
     let (spec, name) = (&object["spec"], metadata::text(object, "name"));
     let text = |field: &str| spec[field].as_str().unwrap_or_default();
     let required = format!("{}.{}", text("version"), text("group"));
@@ -104,7 +104,7 @@ pub(in crate::registry) fn validate(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// This server answers the requests for it, so it is available at once.
-pub(in crate::registry) fn say_available(object: &mut Value, now: jiff::Timestamp) {
+pub(crate) fn say_available(object: &mut Value, now: jiff::Timestamp) {
     if object["spec"]["service"].is_null() {
         object["status"] = json!({"conditions": [{"type": "Available", "status": "True",
             "lastTransitionTime": metadata::seconds(now), "reason": "Local",

@@ -5,10 +5,10 @@
 use super::accept::accept;
 use super::context::Context;
 use super::{Catalog, Clock, Registry, api_services, builtin, definitions, indexing, policy};
-use crate::error::Status;
-use crate::identity::User;
-use crate::resource::metadata;
-use crate::storage::{Expected, Key, Store, Stored};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::metadata;
+use opdev_storage::{Expected, Key, Store, Stored};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -90,7 +90,7 @@ impl Registry {
         }
         let roles = policy::bootstrap().into_iter().map(|object| {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-            (format!("{}/{kind}s", crate::authorization::GROUP), object)
+            (format!("{}/{kind}s", opdev_admission::authorization::GROUP), object)
         });
         let services = api_services::built_in().map(|(id, object)| (id.to_owned(), object));
         let wanted: Vec<(String, Value)> = roles.chain(services).collect();
@@ -112,15 +112,20 @@ impl Registry {
     fn made_now(&self, object: &Value) -> Value {
         let (mut object, now) = (object.clone(), metadata::seconds(self.now()));
         metadata::stamp(&mut object, self.now());
-        let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
-        entries.for_each(|entry| entry["time"] = Value::from(now.as_str()));
-        let conditions = object["status"]["conditions"].as_array_mut().into_iter().flatten();
-        conditions.for_each(|condition| condition["lastTransitionTime"] = Value::from(now.as_str()));
+        let mut list = |pointer: &str, field: &str| {
+            let entries = object.pointer_mut(pointer).and_then(Value::as_array_mut);
+            for entry in entries.into_iter().flatten() {
+                entry[field] = Value::from(now.as_str());
+            }
+        };
+        list("/metadata/managedFields", "time");
+        // Roles have no status, and get none.
+        list("/status/conditions", "lastTransitionTime");
         object
     }
 
     /// Makes an object that is not there yet.
-    pub(super) fn make(
+    pub fn make(
         &self,
         resource: &str,
         namespace: &str,
@@ -142,7 +147,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::View;
+    use opdev_apimachinery::contract::View;
 
     fn clock(second: i64) -> Clock {
         Arc::new(move || jiff::Timestamp::from_second(second).unwrap())

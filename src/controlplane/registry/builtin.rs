@@ -1,12 +1,12 @@
 //! The built-in resources: discovery comes from the facts, the rest from the strategy of the kind.
 
 use super::{kinds, strategy};
-use crate::resource::{DerivedFields, Resource, ResourceRules, Subresource, resource_id};
-use crate::version::since;
+use opdev_apimachinery::resource::{DerivedFields, Resource, ResourceRules, Subresource, resource_id};
+use opdev_apimachinery::version::since;
 use opdev_object::facts::{ResourceFact, facts};
 
 /// All built-in resources.
-pub(crate) fn resources() -> Vec<Resource> {
+pub fn resources() -> Vec<Resource> {
     facts().resources().iter().map(resource).collect()
 }
 

@@ -1,7 +1,7 @@
 //! All served resources: the built-in ones and those of custom resource definitions, as one immutable
 //! snapshot that is replaced when a definition comes, changes or goes. Never touches objects.
 
-use crate::resource::{Resource, resource_id};
+use opdev_apimachinery::resource::{Resource, resource_id};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;

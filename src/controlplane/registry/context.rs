@@ -1,7 +1,7 @@
 //! The context of one write: its user, field manager, dry run and field validation, and the warnings that it
 //! collects. Never holds objects.
 
-use crate::identity::User;
+use opdev_apimachinery::identity::User;
 use serde_json::{Map, Value};
 
 /// The outcome for fields the schema does not know.

@@ -2,8 +2,7 @@
 //! business of `versions`; how a built-in kind is converted says its strategy.
 
 use super::strategy::strategy_of;
-use crate::protobuf;
-use crate::resource::Resource;
+use opdev_apimachinery::resource::Resource;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -30,20 +29,6 @@ pub(crate) fn stored(resource: &Resource, mut value: Value) -> Value {
     }
     value["apiVersion"] = Value::from(resource.storage_api_version.as_str());
     value
-}
-
-/// Numbers as Go writes them: `2.0` becomes `2`, which is what a client would read back as an integer.
-pub(crate) fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            if let Some(whole) = number.as_f64().and_then(protobuf::whole) {
-                *value = Value::from(whole);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Object(map) => map.values_mut().for_each(whole_numbers),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::strategy_of;
 use super::{Registry, definitions, fields, prepare, validate, warnings};
-use crate::error::{Cause, Status};
-use crate::quota::{self, Consumer};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Expected, Key, Stored};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::quota::{self, Consumer};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_storage::{Expected, Key, Stored};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ impl Registry {
     }
 
     /// Creates an object whose managed fields server-side apply has already written.
-    pub(crate) fn create_applied(
+    pub fn create_applied(
         &self,
         ctx: &mut Context,
         resource: &Resource,

@@ -6,10 +6,10 @@ use super::options::{DeleteOptions, Deleted};
 use super::strategy::strategy_of;
 use super::update::finished;
 use super::{Registry, convert};
-use crate::contract::Propagation;
-use crate::error::Status;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Expected, Key, Refused, Stored};
+use opdev_apimachinery::contract::Propagation;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_storage::{Expected, Key, Refused, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl Registry {
     }
 
     /// Removes an object from the store, and runs what has to follow.
-    pub(super) fn remove(
+    pub fn remove(
         &self,
         resource: &Resource,
         key: &Key,

@@ -1,17 +1,18 @@
 //! Eviction: deletes a pod unless a disruption budget forbids it, and takes what it may from the budget.
 //! Never waits for the controller that counts pods: what a budget allows is what its status says.
 
+use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::update::{Change, UpdateMethod};
-use super::{Registry, defaults};
-use crate::attributes::PodField;
-use crate::error::{Cause, Status};
-use crate::identity::User;
-use crate::registry::options::DeleteOptions;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use crate::options::DeleteOptions;
+use opdev_apimachinery::attributes::PodField;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults;
 use opdev_object::selector::LabelSelector;
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 
 use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::strategy_of;
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
 use jiff::Timestamp;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
 use opdev_object::apply::{ApplyError, FieldManager, Versions, compact};
 use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
@@ -66,7 +66,7 @@ pub(crate) fn set_entries(object: &mut Value, entries: Vec<Value>) {
 }
 
 /// Merges an applied configuration into the live object.
-pub(crate) fn apply(
+pub fn apply(
     registry: &Registry,
     ctx: &Context,
     resource: &Resource,

@@ -1,7 +1,7 @@
 //! Options of a delete, and its outcome.
 
-use crate::contract::Propagation;
-use crate::storage::Stored;
+use opdev_apimachinery::contract::Propagation;
+use opdev_storage::Stored;
 use std::sync::Arc;
 
 /// `DeleteOptions`.

@@ -4,15 +4,15 @@
 
 use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::{Write, strategy_of};
-use crate::authorization::Attributes;
-use crate::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
-use crate::contract::View as _;
-use crate::contract::exec::ExecAnswer;
-use crate::error::Status;
-use crate::resource::{Resource, metadata, quantity};
-use crate::storage::{Key, Stored};
+use opdev_admission::authorization::Attributes;
+use opdev_apimachinery::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
+use opdev_apimachinery::contract::View as _;
+use opdev_apimachinery::contract::exec::ExecAnswer;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::{Resource, metadata, quantity};
+use opdev_apis::Part;
+use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -35,18 +35,18 @@ fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, V
 
 impl Registry {
     /// A registry in which an `exec` in a simulated pod has answers.
-    pub(crate) fn with_exec_answers(mut self, answers: Vec<ExecAnswer>) -> Self {
+    pub fn with_exec_answers(mut self, answers: Vec<ExecAnswer>) -> Self {
         self.exec_answers = answers;
         self
     }
 
     /// Answers of an `exec` in simulated pods.
-    pub(crate) fn exec_answers(&self) -> &[ExecAnswer] {
+    pub fn exec_answers(&self) -> &[ExecAnswer] {
         &self.exec_answers
     }
 
     /// Plugins that decide whether pods need the ServiceAccount that they name.
-    pub(crate) fn with_strict_pods(mut self, strict: bool) -> Self {
+    pub fn with_strict_pods(mut self, strict: bool) -> Self {
         self.strict_pods = strict;
         self
     }

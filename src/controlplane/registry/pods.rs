@@ -1,12 +1,13 @@
 //! Binding a pod to a node: a subresource that is no part of the object.
 
+use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::update::{Change, UpdateMethod};
-use super::{Registry, defaults};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults;
+use opdev_storage::{Key, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -2,13 +2,13 @@
 //! Whether the policy is enforced is settled when the registry is made.
 
 use super::{Context, Registry};
-use crate::authorization::{
+use opdev_admission::authorization::{
     self, Attributes, Decision, GROUP, Grant, MASTERS, Policy, check_grant, full_authority,
 };
-use crate::contract::View;
-use crate::error::Status;
-use crate::identity::User;
-use crate::resource::{Resource, metadata};
+use opdev_apimachinery::contract::View;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ impl Policy for Registry {
 
 impl Registry {
     /// Returns true if roles decide; otherwise everybody who is known may do everything.
-    pub(crate) fn enforces_roles(&self) -> bool {
+    pub fn enforces_roles(&self) -> bool {
         self.rbac
     }
 
     /// Returns true if this user may do whatever he wants.
-    pub(crate) fn allows_all(&self, user: &User) -> bool {
+    pub fn allows_all(&self, user: &User) -> bool {
         match self.rbac {
             true => user.groups.iter().any(|group| group == MASTERS),
             false => !user.is_anonymous(),
@@ -48,7 +48,7 @@ impl Registry {
     }
 
     /// Decides one request.
-    pub(crate) fn decide(&self, user: &User, wanted: &Attributes) -> Decision {
+    pub fn decide(&self, user: &User, wanted: &Attributes) -> Decision {
         if self.rbac {
             return authorization::decide(self, user, wanted);
         }
@@ -65,7 +65,7 @@ impl Registry {
     }
 
     /// Refuses what the user may not do, in the words of the real server.
-    pub(crate) fn authorize(&self, user: &User, wanted: &Attributes) -> Result<(), Status> {
+    pub fn authorize(&self, user: &User, wanted: &Attributes) -> Result<(), Status> {
         let decision = self.decide(user, wanted);
         if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
     }
@@ -123,7 +123,7 @@ impl Registry {
 }
 
 /// The 403, in the words of the real server.
-pub(crate) fn forbidden(user: &User, wanted: &Attributes, reason: &str) -> Status {
+pub fn forbidden(user: &User, wanted: &Attributes, reason: &str) -> Status {
     let mut why = wanted.cannot(user);
     if !reason.is_empty() {
         why.push_str(": ");
@@ -153,7 +153,7 @@ fn only_collected(object: &Value, current: &Value) -> bool {
 /// The roles and bindings of a new cluster.
 pub(super) fn bootstrap() -> Vec<Value> {
     use std::io::Read;
-    static ROLES: &[u8] = include_bytes!("../assets/rbac.json.gz");
+    static ROLES: &[u8] = include_bytes!("assets/rbac.json.gz");
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(ROLES).read_to_end(&mut text).expect("the embedded roles are valid gzip");
     serde_json::from_slice(&text).expect("the embedded roles are a list in JSON")

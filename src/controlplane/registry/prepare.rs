@@ -2,10 +2,10 @@
 //! change, the status it starts with, its generation. What is special about a kind is in its `Strategy`. Read
 //! `validate` for what is refused.
 
-use super::defaults;
-use super::part::Part;
 use super::strategy::strategy_of;
-use crate::resource::{Resource, metadata};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults;
 use opdev_object::schema;
 use serde_json::Value;
 

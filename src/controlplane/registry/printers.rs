@@ -1,14 +1,14 @@
 //! The Tables of all kinds: each kind's strategy names its printer.
 
 use super::strategy::strategy_of;
-use crate::resource::Resource;
-use crate::table::{self, Tables};
 use jiff::Timestamp;
+use opdev_apimachinery::resource::Resource;
+use opdev_apis::table::{self, Tables};
 use serde_json::Value;
 
 /// The printers of all kinds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Printers;
+pub struct Printers;
 
 impl Tables for Printers {
     fn columns(&self, resource: &Resource) -> Vec<Value> {

@@ -1,20 +1,21 @@
 //! The scale subresource: an `autoscaling/v1` Scale read off an object, and its replicas written back.
 
 mod owners;
-pub(super) mod read;
+pub mod read;
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
-use super::part::Part;
 use super::update::{Change, UpdateMethod};
-use super::{Registry, defaults, fields};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use super::{Registry, fields};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults;
+use opdev_storage::{Key, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(crate) use read::read;
+pub use read::read;
 
 /// Names from the top of an object down to its replicas.
 fn path(resource: &Resource) -> Vec<&str> {

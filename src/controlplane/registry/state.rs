@@ -3,12 +3,12 @@
 use super::Catalog;
 use super::scale::read;
 use super::strategy::strategy_of;
-use crate::admission::Admission;
-use crate::attributes::{Attributes, Lookup};
-use crate::contract::exec::ExecAnswer;
-use crate::contract::{self, ResourceInfo, View};
-use crate::resource::Resource;
-use crate::storage::{Key, Store, Stored};
+use opdev_admission::Admission;
+use opdev_apimachinery::attributes::{Attributes, Lookup};
+use opdev_apimachinery::contract::exec::ExecAnswer;
+use opdev_apimachinery::contract::{self, ResourceInfo, View};
+use opdev_apimachinery::resource::Resource;
+use opdev_storage::{Key, Store, Stored};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,14 +21,14 @@ pub struct Registry {
     pub store: Arc<Store>,
     /// Served resources.
     pub catalog: Catalog,
-    pub(super) clock: Clock,
+    pub clock: Clock,
     pub(super) allocation: Mutex<()>,
     pub(super) quotas: Mutex<()>,
-    pub(super) rbac: bool,
+    pub rbac: bool,
     /// Pods are refused whose ServiceAccount is not there.
-    pub(super) strict_pods: bool,
+    pub strict_pods: bool,
     pub(super) exec_answers: Vec<ExecAnswer>,
-    pub(super) admission: Admission,
+    pub admission: Admission,
 }
 
 impl std::fmt::Debug for Registry {
@@ -60,7 +60,7 @@ impl Registry {
     }
 
     /// All objects of a resource, of one namespace or of all, as they are stored.
-    pub(crate) fn stored(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+    pub fn stored(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
         self.among(resource, namespace, &Lookup::All)
     }
 

@@ -4,37 +4,37 @@
 
 use super::context::Context;
 use super::options::DeleteOptions;
-use super::part::Part;
 use super::state::Registry;
-use crate::attributes::{Attributes, Indexing};
-use crate::error::{Cause, Status};
-use crate::identity::User;
-use crate::quota::Evaluator;
-use crate::resource::{Resource, ResourceRules};
-use crate::storage::{Key, Stored};
-use crate::table::Printer;
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{Attributes, Indexing};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::quota::Evaluator;
+use opdev_apimachinery::resource::{Resource, ResourceRules};
+use opdev_apis::Part;
+use opdev_apis::table::Printer;
+use opdev_storage::{Key, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The rules of one built-in kind. The functions stand in the order in which a request meets them.
-pub(crate) struct Strategy {
+pub struct Strategy {
     /// `group/plural`, or the plural for the core group. The facts say everything else that discovery tells.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// The table that objects are kept in, where it is not named as the kind.
-    pub(crate) table: Option<&'static str>,
+    pub table: Option<&'static str>,
     /// The apiVersion that objects are kept at, where the kind has several or shares a table.
-    pub(crate) storage_api_version: Option<&'static str>,
+    pub storage_api_version: Option<&'static str>,
     /// The attributes of an object, and the values it is found by.
-    pub(crate) indexing: Indexing,
+    pub indexing: Indexing,
     /// The rules that other rooms need, too.
-    pub(crate) rules: ResourceRules,
+    pub rules: ResourceRules,
 
     // Reading.
     /// The columns of a Table; `None` shows name and time of creation.
-    pub(crate) printer: Option<Printer>,
+    pub printer: Option<Printer>,
     /// The fields that field selectors may name.
-    pub(crate) selectable: Selectable,
+    pub selectable: Selectable,
     /// How objects are converted between the version that is asked for and the one that is kept.
     pub(crate) conversion: Option<Conversion>,
 
@@ -46,7 +46,7 @@ pub(crate) struct Strategy {
 
     // Creating.
     /// The effect of a POST.
-    pub(crate) post: Post,
+    pub post: Post,
     /// The effect of the namespace's `LimitRange`s on a new object.
     pub(crate) limit_range: Option<LimitRange>,
     /// The admission plugins for a new object, before webhooks see it: they set fields or refuse it.
@@ -80,7 +80,7 @@ pub(crate) struct Strategy {
     /// Errors of fields that the server generates.
     pub(crate) validate_generated: fn(&Value, Option<&Value>, &mut Vec<Cause>),
     /// Errors of an object, which may replace another.
-    pub(crate) validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
+    pub validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
     /// The real server validates the spec of an update twice and reports everything twice.
     pub(crate) validates_updates_twice: bool,
     /// Fields that no update changes, by their dotted paths.
@@ -102,7 +102,7 @@ pub(crate) struct Strategy {
     /// Refuses a write that would give more rights than its writer has.
     pub(crate) check_escalation: CheckEscalation,
     /// The use of quotas by objects.
-    pub(crate) quota: Evaluator,
+    pub quota: Evaluator,
     /// An update may use more of a quota.
     pub(crate) update_uses_quota: bool,
 
@@ -164,7 +164,7 @@ pub(crate) type Write<'a> = (&'a Resource, Part);
 
 /// The effect of a POST to a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Post {
+pub enum Post {
     /// An object.
     Object,
     /// Nothing: it is answered and forgotten.
@@ -175,20 +175,20 @@ pub(crate) enum Post {
 
 /// The fields that field selectors may name besides name and namespace.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Selectable {
+pub struct Selectable {
     /// The fields; `None` is a kind that knows of no others, which has an error text of its own.
-    pub(crate) fields: Option<&'static [&'static str]>,
+    pub fields: Option<&'static [&'static str]>,
     /// The kind that error texts name.
-    pub(crate) named_in_errors: Option<&'static str>,
+    pub named_in_errors: Option<&'static str>,
     /// A field that is known without reading the object.
-    pub(crate) known: for<'a> fn(&'a Attributes, &str) -> Option<&'a str>,
+    pub known: for<'a> fn(&'a Attributes, &str) -> Option<&'a str>,
 }
 
 impl Selectable {
     const COMMON: Selectable = Selectable { fields: None, named_in_errors: None, known: |_, _| None };
 
     /// These fields.
-    pub(crate) const fn fields(fields: &'static [&'static str]) -> Self {
+    pub const fn fields(fields: &'static [&'static str]) -> Self {
         Selectable { fields: Some(fields), ..Selectable::COMMON }
     }
 }
@@ -217,7 +217,7 @@ pub(crate) struct Allocation {
     /// Refuses a new object before anything else is looked at. The flag is whether this is a dry run.
     pub(crate) check_new: fn(&Value, bool) -> Result<(), Status>,
     /// Keeps the allocated values of the current object in the changed one.
-    pub(crate) keep: fn(&mut Value, &Value) -> Result<(), Status>,
+    pub keep: fn(&mut Value, &Value) -> Result<(), Status>,
     /// Gives an object what it lacks. It may replace the second one.
     pub(crate) allocate: fn(&Registry, &mut Value, Option<&Value>) -> Result<(), Status>,
 }
@@ -234,7 +234,7 @@ pub(crate) enum Pods {
 }
 
 /// The strategy of a resource: what its kind has in `kinds`.
-pub(crate) fn strategy_of(resource: &Resource) -> &'static Strategy {
+pub fn strategy_of(resource: &Resource) -> &'static Strategy {
     resource.strategy.downcast_ref().unwrap_or(&COMMON)
 }
 
@@ -243,7 +243,7 @@ pub(super) static COMMON: Strategy = Strategy::COMMON;
 
 impl Strategy {
     /// Rules for most kinds.
-    pub(crate) const COMMON: Strategy = Strategy {
+    pub const COMMON: Strategy = Strategy {
         id: "",
         table: None,
         storage_api_version: None,

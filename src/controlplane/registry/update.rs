@@ -3,12 +3,12 @@
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::strategy_of;
 use super::{Registry, convert, fields, prepare, validate, warnings};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::{Expected, Key, Refused, Stored};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_storage::{Expected, Key, Refused, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 

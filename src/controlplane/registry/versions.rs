@@ -2,12 +2,12 @@
 //! another, by its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
 use super::{Registry, convert, definitions};
-use crate::admission::renamed;
-use crate::error::Status;
-use crate::resource::{Conversion, Custom, Resource, compare_versions};
-use crate::storage::{Key, Stored};
+use opdev_admission::renamed;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::{Custom, Resource, compare_versions};
 use opdev_object::apply::{VersionError, Versions, compact};
 use opdev_object::schema::{self, SchemaRef};
+use opdev_storage::{Key, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,36 +16,17 @@ fn failed(why: String) -> Status {
     Status::new(500, "", why)
 }
 
-impl Resource {
-    /// Returns true if an object says that it is at the resource's version.
-    pub(crate) fn is_at(&self, object: &Value) -> bool {
-        self.is_named(object["apiVersion"].as_str().unwrap_or_default())
-    }
+/// Returns true if a stored object says that it is at the resource's version; the object is not read.
+pub fn is_version_of(resource: &Resource, stored: &Stored) -> bool {
+    resource.is_named(stored.attributes().api_version())
+}
 
-    /// Returns true if a stored object says that it is at the resource's version; the object is not read.
-    pub(crate) fn is_version_of(&self, stored: &Stored) -> bool {
-        self.is_named(stored.attributes().api_version())
-    }
-
-    fn is_named(&self, said: &str) -> bool {
-        said.split_once('/').unwrap_or(("", said)) == (self.group.as_str(), self.version.as_str())
-    }
-
-    /// Returns true if a stored object is as the resource serves it: at its version, and written since the
-    /// definition was last changed, so that it has all defaults of the schema and nothing else than the
-    /// schema knows. Asked for every object of every list: allocates nothing.
-    pub(crate) fn shows(&self, stored: &Stored) -> bool {
-        self.custom.as_ref().is_none_or(|custom| custom.since < stored.revision) && self.is_version_of(stored)
-    }
-
-    /// Returns true if a webhook converts between its versions, so that even reading may have to wait.
-    pub(crate) fn converts(&self) -> bool {
-        self.conversion().is_some()
-    }
-
-    fn conversion(&self) -> Option<&Conversion> {
-        self.custom.as_ref()?.conversion.as_deref()
-    }
+/// Returns true if a stored object is as the resource serves it: at its version, and written since the
+/// definition was last changed, so that it has all defaults of the schema and nothing else than the schema
+/// knows. Asked for every object of every list: allocates nothing.
+pub fn shows(resource: &Resource, stored: &Stored) -> bool {
+    resource.custom.as_ref().is_none_or(|custom| custom.since < stored.revision)
+        && is_version_of(resource, stored)
 }
 
 impl Registry {
@@ -54,20 +35,16 @@ impl Registry {
     ///
     /// # Errors
     /// What a conversion webhook could not do.
-    pub(crate) fn at(
-        &self,
-        resource: &Resource,
-        mut items: Vec<Arc<Stored>>,
-    ) -> Result<Vec<Arc<Stored>>, Status> {
+    pub fn at(&self, resource: &Resource, mut items: Vec<Arc<Stored>>) -> Result<Vec<Arc<Stored>>, Status> {
         let Some(custom) = &resource.custom else { return Ok(items) };
-        if items.iter().all(|item| resource.shows(item)) {
+        if items.iter().all(|item| shows(resource, item)) {
             return Ok(items);
         }
         let wanted = resource.api_version();
         let mark = format!("{}/{wanted}", custom.mark);
         let mut missing: Vec<usize> = Vec::new();
         for (index, item) in items.iter_mut().enumerate() {
-            if resource.shows(item) {
+            if shows(resource, item) {
                 continue;
             }
             match item.form(&mark) {
@@ -78,7 +55,7 @@ impl Registry {
         }
         // Objects at another version are converted, all of them at once.
         let (same, other): (Vec<usize>, Vec<usize>) =
-            missing.into_iter().partition(|index| resource.is_version_of(&items[*index]));
+            missing.into_iter().partition(|index| is_version_of(resource, &items[*index]));
         let old: Vec<Arc<Value>> = other.iter().map(|index| items[*index].glance()).collect();
         let old: Vec<&Value> = old.iter().map(AsRef::as_ref).collect();
         let mut new = if old.is_empty() { Vec::new() } else { self.fitting(resource, &old, wanted)? };
@@ -101,8 +78,8 @@ impl Registry {
     }
 
     /// One stored object as the resource serves it.
-    pub(crate) fn one_at(&self, resource: &Resource, stored: &Arc<Stored>) -> Result<Arc<Stored>, Status> {
-        if resource.custom.is_none() || resource.shows(stored) {
+    pub fn one_at(&self, resource: &Resource, stored: &Arc<Stored>) -> Result<Arc<Stored>, Status> {
+        if resource.custom.is_none() || shows(resource, stored) {
             return Ok(stored.clone());
         }
         let mut found = self.at(resource, vec![stored.clone()])?;
@@ -118,7 +95,7 @@ impl Registry {
         if !resource.converts() {
             return Ok(());
         }
-        let other = items.iter().filter(|item| !resource.is_version_of(item));
+        let other = items.iter().filter(|item| !is_version_of(resource, item));
         let other: Vec<Arc<Value>> = other.map(|item| item.glance()).collect();
         let other: Vec<&Value> = other.iter().map(AsRef::as_ref).collect();
         if other.is_empty() {
@@ -144,7 +121,7 @@ impl Registry {
     /// An object as it is kept.
     pub(super) fn stored_form(&self, resource: &Resource, mut object: Value) -> Result<Value, Status> {
         if resource.custom.is_some() {
-            convert::whole_numbers(&mut object);
+            opdev_apis::decode::whole_numbers(&mut object);
         }
         if resource.custom.is_none() || resource.is_stored_version() {
             return Ok(convert::stored(resource, object));
@@ -154,7 +131,7 @@ impl Registry {
     }
 
     /// An object of one version of a resource at another.
-    pub(super) fn between(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
+    pub fn between(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
         if from.custom.is_some() {
             let mut fitting = self.fitting(to, &[&object], to.api_version())?;
             return fitting.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()));
@@ -168,7 +145,7 @@ impl Registry {
     ///
     /// # Errors
     /// What the converter could not do, or that there is no such resource.
-    pub(crate) fn converted(&self, id: &str, objects: &[Value], wanted: &str) -> Result<Vec<Value>, Status> {
+    pub fn converted(&self, id: &str, objects: &[Value], wanted: &str) -> Result<Vec<Value>, Status> {
         let resource = self.resource(id)?;
         let objects: Vec<&Value> = objects.iter().collect();
         self.turned(&resource, &objects, wanted)

@@ -3,8 +3,8 @@
 
 use super::context::Context;
 use super::strategy::strategy_of;
-use super::validate::{absent, items};
-use crate::resource::{Resource, quantity};
+use opdev_apimachinery::resource::{Resource, quantity};
+use opdev_apis::validate::{absent, items};
 use serde_json::Value;
 
 /// Warns of a new object, or of one that may replace another.

@@ -1,16 +1,17 @@
 //! Writes of controllers, carried out under the same rules as requests over HTTP.
 
+use super::Registry;
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
-use super::part::Part;
 use super::update::{Change, UpdateMethod};
-use super::{Registry, defaults};
-use crate::contract::Write;
-use crate::error::Status;
-use crate::identity::User;
-use crate::registry::options::DeleteOptions;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Key, Stored};
+use crate::options::DeleteOptions;
+use opdev_apimachinery::contract::Write;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults;
+use opdev_storage::{Key, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

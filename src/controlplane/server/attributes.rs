@@ -1,8 +1,8 @@
 //! The attributes of a request, read off its method, path and query, as rules speak of it. Never looks a
 //! resource up: what nobody serves is authorized first, too.
 
-use crate::authorization::Attributes;
-use crate::handlers::path::{Query, decoded};
+use opdev_admission::authorization::Attributes;
+use opdev_handlers::path::{Query, decoded};
 
 /// Reads the attributes of a request.
 pub(super) fn of_request(method: &str, path: &str, query: &str) -> Attributes {

@@ -6,8 +6,8 @@ use super::client_certificates::ClientAuthorities;
 use super::listener::{Listen, Serving};
 use super::sec1;
 use super::x509::{Subject, subject};
-use crate::identity::{CREDENTIAL, User};
-use crate::storage::Store;
+use opdev_apimachinery::identity::{CREDENTIAL, User};
+use opdev_storage::Store;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -45,8 +45,8 @@ impl std::fmt::Debug for Authority {
 
 /// A client certificate and its key, both PEM.
 pub(crate) struct ClientCertificate {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+    pub certificate: String,
+    pub key: String,
 }
 
 impl Authority {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_store_keeps_the_authority_until_it_is_about_to_end() {
-        let store = Store::default();
+        let store = Store::new(opdev_registry::indexing);
         let first = Authority::kept_by(&store, 2026).unwrap();
         let again = Authority::kept_by(&store, 2027).unwrap();
         assert_eq!(first.certificate(), again.certificate());

@@ -3,7 +3,7 @@
 //! tell its user. Never makes a certificate.
 
 use super::certificates::{Failure, user_of};
-use crate::identity::User;
+use opdev_apimachinery::identity::User;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, UnixTime};

@@ -3,8 +3,6 @@
 
 use super::observed::{Answered, widened};
 use super::{spdy, websocket};
-use crate::body::{Body, full};
-use crate::handlers::exec::ExecSession;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -15,6 +13,8 @@ use http::header::{
 use http::{Request, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use opdev_apimachinery::body::{Body, full};
+use opdev_handlers::exec::ExecSession;
 use serde_json::{Value, json};
 use std::io;
 use std::time::Duration;

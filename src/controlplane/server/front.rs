@@ -5,24 +5,24 @@
 use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
 use super::{attributes, health, impersonation};
-use crate::answer::{plain, status};
-use crate::body::{Body, empty, full};
-use crate::discovery::Discovery;
-use crate::error::Status;
-use crate::handlers::Api;
-use crate::handlers::path::Query;
-use crate::identity::User;
-use crate::openapi::OpenApi;
-use crate::random;
-use crate::storage::Store;
-use crate::tokens::{self, KnownTokens};
-use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use opdev_apimachinery::body::{Body, empty, full};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::random;
+use opdev_apimachinery::watchdog::watched;
+use opdev_handlers::Api;
+use opdev_handlers::answer::{plain, status};
+use opdev_handlers::discovery::Discovery;
+use opdev_handlers::openapi::OpenApi;
+use opdev_handlers::path::Query;
+use opdev_handlers::tokens::{self, KnownTokens};
+use opdev_storage::Store;
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -79,7 +79,7 @@ impl Front {
     }
 
     /// The store behind it all.
-    pub(super) fn store(&self) -> &Arc<Store> {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.api.registry().store
     }
 

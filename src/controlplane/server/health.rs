@@ -1,9 +1,9 @@
 //! `/healthz`, `/livez`, `/readyz` and `/version`: what anybody may read without being known.
 
-use crate::body::{Body, full};
-use crate::version::{architecture, git_version, minor};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
+use opdev_apimachinery::body::{Body, full};
+use opdev_apimachinery::version::{architecture, git_version, minor};
 use serde_json::{Value, json};
 
 /// The listed checks, by the names of the real server; its others have no counterpart here. Only those of the
@@ -28,7 +28,7 @@ pub(crate) struct State {
     /// The server stops.
     pub(crate) stopping: bool,
     /// Nothing can be saved.
-    pub(crate) broken: bool,
+    pub broken: bool,
 }
 
 /// Answers a health path; `None` where the path is no health path.

@@ -2,12 +2,12 @@
 //! Knows the verb `impersonate` and the constrained modes of Kubernetes 1.36 (`impersonate:user-info`,
 //! `impersonate-on:user-info:list` and their like).
 
-use crate::authorization::Attributes;
-use crate::error::Status;
-use crate::handlers::path::decoded;
-use crate::identity::{ANONYMOUS, AUTHENTICATED, User, service_account_of};
-use crate::registry::{Registry, forbidden};
 use http::HeaderMap;
+use opdev_admission::authorization::Attributes;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::{ANONYMOUS, AUTHENTICATED, User, service_account_of};
+use opdev_handlers::path::decoded;
+use opdev_registry::{Registry, forbidden};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -148,7 +148,7 @@ fn constrained(asked: &Asked, mode: &str) -> Vec<Attributes> {
 
 /// Why it may not be had in a constrained mode whatever the roles say.
 fn unfit(attributes: &Attributes) -> Option<&'static str> {
-    (attributes.resource == "groups" && attributes.name == crate::authorization::MASTERS)
+    (attributes.resource == "groups" && attributes.name == opdev_admission::authorization::MASTERS)
         .then_some("impersonating the system:masters group is not allowed")
 }
 

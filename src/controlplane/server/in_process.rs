@@ -5,12 +5,12 @@
 use super::front::Front;
 use super::observed::{self, Disconnected};
 use super::observer::{Client, Observer};
-use crate::body::Body;
-use crate::handlers::AheadOfDisk;
-use crate::identity::User;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
+use opdev_apimachinery::body::Body;
+use opdev_apimachinery::identity::User;
+use opdev_handlers::AheadOfDisk;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;

@@ -3,11 +3,11 @@
 //! real one counts.
 
 use super::attributes;
-use crate::authorization::Attributes;
-use crate::body::{Body, full};
-use crate::registry::{Catalog, Registry};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
+use opdev_admission::authorization::Attributes;
+use opdev_apimachinery::body::{Body, full};
+use opdev_registry::{Catalog, Registry};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,12 +48,12 @@ pub(super) struct Metrics(Mutex<BTreeMap<Labels, Series>>);
 
 /// A request that was answered.
 pub(super) struct Answered<'a> {
-    pub(super) method: &'a Method,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
+    pub method: &'a Method,
+    pub path: &'a str,
+    pub query: &'a str,
     /// The body is an apply.
     pub(super) applies: bool,
-    pub(super) code: u16,
+    pub code: u16,
     pub(super) took: Duration,
 }
 
@@ -217,7 +217,7 @@ fn write_objects(out: &mut String, registry: &Registry) {
     }
     head(out, "apiserver_storage_objects", "gauge", &format!("[STABLE] (Deprecated since 1.34.0) {help}"));
     for ((group, resource), count) in &counts {
-        let qualified = crate::error::qualified(group, resource);
+        let qualified = opdev_apimachinery::error::qualified(group, resource);
         line(out, "apiserver_storage_objects", &format!("resource={qualified:?}"), count);
     }
 }
@@ -295,7 +295,7 @@ mod tests {
     }
     #[test]
     fn what_nobody_serves_is_counted_together() {
-        let (metrics, catalog) = (Metrics::default(), Catalog::new(crate::registry::builtin_resources()));
+        let (metrics, catalog) = (Metrics::default(), Catalog::new(opdev_registry::builtin_resources()));
         for n in 0..3 {
             for path in [
                 format!("/path-{n}"),

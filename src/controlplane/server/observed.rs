@@ -6,10 +6,6 @@ use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,
     Treatment,
 };
-use crate::body::{Body, InParts};
-use crate::error::Status;
-use crate::handlers::path::Query;
-use crate::protobuf;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT, WARNING};
@@ -18,6 +14,10 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use jiff::Timestamp;
+use opdev_apimachinery::body::{Body, InParts};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::protobuf;
+use opdev_handlers::path::Query;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -101,7 +101,7 @@ where
         // The body of a disturbed request is read too; `Tee` keeps the part of it that is kept.
         let mut body = request.into_body();
         while let Some(Ok(_)) = body.frame().await {}
-        let mut response = crate::answer::status(&refusal.status());
+        let mut response = opdev_handlers::answer::status(&refusal.status());
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

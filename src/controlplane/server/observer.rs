@@ -2,12 +2,12 @@
 //! request. A client is observed by the token that was made for it; for all others this costs nothing. Read
 //! `observed` for how copies are made.
 
-use crate::error::Status;
-use crate::identity::User;
-use crate::protobuf;
 use bytes::Bytes;
 use http::Method;
 use jiff::Timestamp;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::protobuf;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -236,7 +236,7 @@ impl Copied {
 
 impl Refusal {
     /// As the API server would put it.
-    pub(super) fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         match self.retry_after {
             Some(seconds) if self.code == 429 => Status::too_many_requests(self.message.clone(), seconds),
             _ => Status::new(self.code, self.reason, self.message.clone()),

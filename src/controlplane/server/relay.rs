@@ -12,9 +12,6 @@ use super::observed::{self, Answered, Disconnected, Tee, widened};
 use super::observer::{Client, Observer};
 use super::unauthenticated::UnauthenticatedConnection;
 use super::websocket::{self, Switch};
-use crate::answer::unauthorized;
-use crate::error::Status;
-use crate::identity::User;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, UPGRADE};
@@ -25,6 +22,9 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::identity::User;
+use opdev_handlers::answer::unauthorized;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl RelayService {
             Ok(body) => (self.upstream)(Request::from_parts(parts, body.to_bytes())).await,
             Err(error) => {
                 let message = format!("the request body could not be read: {error}");
-                widened(crate::answer::status(&Status::new(413, "RequestEntityTooLarge", message)))
+                widened(opdev_handlers::answer::status(&Status::new(413, "RequestEntityTooLarge", message)))
             }
         }
     }

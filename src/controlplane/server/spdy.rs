@@ -2,9 +2,9 @@
 //! accepted, and the server writes to those of the output and of errors. Headers are compressed with the
 //! dictionary of the standard; those of the server are empty.
 
-use crate::handlers::exec::ExecSession;
 use bytes::Buf as _;
 use flate2::{Decompress, FlushDecompress, Status};
+use opdev_handlers::exec::ExecSession;
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;

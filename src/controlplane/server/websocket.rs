@@ -4,8 +4,6 @@
 
 use super::observed::Answered;
 use super::observer::Copied;
-use crate::body::{Body, full};
-use crate::handlers::path::Query;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Buf, Bytes, BytesMut};
@@ -18,6 +16,8 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use opdev_apimachinery::body::{Body, full};
+use opdev_handlers::path::Query;
 use sha1::{Digest, Sha1};
 use std::io;
 use std::pin::pin;

@@ -46,15 +46,15 @@ pub(super) struct StoreFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// The newest revision.
-    pub(super) revision: u64,
-    pub(super) count: u64,
+    pub revision: u64,
+    pub count: u64,
     /// The sum of the checksums of all records.
-    pub(super) sum: u64,
+    pub sum: u64,
 }
 
 impl Totals {
     /// A number that only these three give.
-    pub(super) fn check(&self) -> u64 {
+    pub(crate) fn check(&self) -> u64 {
         [self.revision, self.count, self.sum].iter().fold(0x9e37_79b9_7f4a_7c15, |check: u64, number| {
             (check.rotate_left(23) ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93)
         })
@@ -336,7 +336,7 @@ impl StoreFile {
     }
 
     /// Puts this file in the place of one that cannot stay, which is kept where it was damaged.
-    pub(super) fn replace(&mut self, mended: Mended) -> io::Result<Option<MovedAside>> {
+    pub(crate) fn replace(&mut self, mended: Mended) -> io::Result<Option<MovedAside>> {
         let path = self.path.with_file_name(FILE);
         let Mended { damage, back, _old } = mended;
         let moved = match damage {
@@ -357,7 +357,7 @@ impl Disk for StoreFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{Key, Stored};
+    use crate::{Key, Stored};
     use serde_json::json;
     use std::collections::HashMap;
     use std::sync::Arc;

@@ -12,17 +12,17 @@ use std::sync::Arc;
 /// One commit. It holds only the newest state of each object: nobody needs the states between after a
 /// restart.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub struct Batch {
     /// The newest revision in it.
-    pub(super) revision: u64,
+    pub revision: u64,
     /// Objects by table and key; `None` for one that is gone.
-    pub(super) objects: HashMap<(Arc<str>, Key), Option<Arc<Stored>>>,
+    pub objects: HashMap<(Arc<str>, Key), Option<Arc<Stored>>>,
     /// Texts that are kept beside the objects.
     pub(super) kept: BTreeMap<String, Vec<u8>>,
 }
 
 impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.kept.is_empty()
     }
 }
@@ -31,13 +31,13 @@ impl Batch {
 #[derive(Debug)]
 pub(super) struct Saved {
     /// The newest revision.
-    pub(super) revision: u64,
+    pub revision: u64,
     /// Texts that were kept beside the objects.
     pub(super) kept: BTreeMap<String, Vec<u8>>,
 }
 
 /// A place that survives the process.
-pub(super) trait Disk: Send {
+pub trait Disk: Send {
     /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a
     /// failure the same batch may be handed over again.
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError>;
@@ -45,11 +45,11 @@ pub(super) trait Disk: Send {
 
 /// Why a batch was not written.
 #[derive(Debug)]
-pub(super) struct CommitError {
+pub struct CommitError {
     /// The file of the store.
-    pub(super) file: PathBuf,
+    pub file: PathBuf,
     /// The error there.
-    pub(super) cause: Box<dyn Error + Send + Sync>,
+    pub cause: Box<dyn Error + Send + Sync>,
 }
 
 impl fmt::Display for CommitError {

@@ -36,7 +36,7 @@ pub struct Change {
 }
 
 impl Change {
-    pub(super) fn new(
+    pub fn new(
         kind: ChangeKind,
         table: Arc<str>,
         key: &Key,
@@ -89,17 +89,17 @@ impl Readers {
 pub(super) struct Counter(Arc<AtomicI64>);
 
 impl Counter {
-    pub(super) fn add(&self, size: usize) {
+    pub(crate) fn add(&self, size: usize) {
         self.0.fetch_add(size as i64, Ordering::Relaxed);
     }
 }
 
 impl History {
-    pub(super) fn new(limit: usize, floor: u64) -> Self {
+    pub(crate) fn new(limit: usize, floor: u64) -> Self {
         History { limit, bytes: Arc::default(), floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
         self.readers.subscribe()
     }
 
@@ -113,7 +113,7 @@ impl History {
 
     /// Takes a change in. What is forgotten for it is given back: freeing it takes longer than all the rest.
     /// Readers are woken by the caller, when they may see it.
-    pub(super) fn push(&mut self, change: Arc<Change>) -> Vec<Arc<Change>> {
+    pub(crate) fn push(&mut self, change: Arc<Change>) -> Vec<Arc<Change>> {
         self.log.push_back(change);
         let mut forgotten = Vec::new();
         let full =
@@ -134,12 +134,12 @@ impl History {
         self.log.back().map_or(self.floor, |change| change.revision) <= revision
     }
 
-    pub(super) fn check(&self, from: u64) -> Result<(), Expired> {
+    pub(crate) fn check(&self, from: u64) -> Result<(), Expired> {
         if from < self.floor { Err(Expired { wanted: from, oldest: self.floor }) } else { Ok(()) }
     }
 
     /// The changes after `from` and up to `until`, oldest first.
-    pub(super) fn between(&self, from: u64, until: u64) -> Result<Vec<Arc<Change>>, Expired> {
+    pub(crate) fn between(&self, from: u64, until: u64) -> Result<Vec<Arc<Change>>, Expired> {
         self.check(from)?;
         let start = self.log.partition_point(|change| change.revision <= from);
         let end = self.log.partition_point(|change| change.revision <= until);

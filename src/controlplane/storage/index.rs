@@ -4,7 +4,7 @@
 //! who asks checks each.
 
 use super::{Key, Stored};
-use crate::attributes::{Attributes, Indexed, Lookup};
+use opdev_apimachinery::attributes::{Attributes, Indexed, Lookup};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -31,12 +31,12 @@ enum Term<'a> {
 }
 
 impl Index {
-    pub(super) fn new(by: Indexed) -> Self {
+    pub(crate) fn new(by: Indexed) -> Self {
         Index { by, hasher: RandomState::new(), entries: HashMap::new() }
     }
 
     /// Takes in that an object was created, replaced or removed.
-    pub(super) fn replace(&mut self, before: Option<&Arc<Stored>>, after: Option<&Arc<Stored>>) {
+    pub(crate) fn replace(&mut self, before: Option<&Arc<Stored>>, after: Option<&Arc<Stored>>) {
         if self.by == Indexed::Not {
             return;
         }
@@ -65,7 +65,7 @@ impl Index {
 
     /// The objects of a namespace among which those are that are looked for, by key; `None` where there is no
     /// index of them.
-    pub(super) fn find(&self, namespace: &str, wanted: &Lookup<'_>) -> Option<Vec<Arc<Stored>>> {
+    pub(crate) fn find(&self, namespace: &str, wanted: &Lookup<'_>) -> Option<Vec<Arc<Stored>>> {
         let controlled = |uid| self.hash(namespace, &Term::Controller(uid));
         let terms = match (self.by, wanted) {
             (Indexed::OwnersAndLabels, Lookup::ControlledBy(uid)) => vec![controlled(uid)],
@@ -149,7 +149,7 @@ fn position(entry: &[Arc<Stored>], key: &Key) -> Result<usize, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{Expected, Store};
+    use crate::{Expected, Store};
     use serde_json::{Value, json};
 
     /// A small generator: the same numbers each time.

@@ -101,7 +101,7 @@ pub(super) struct ReadIn<'scope, 'env, 'a> {
 }
 
 impl<'scope, 'env, 'a> ReadIn<'scope, 'env, 'a> {
-    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, inner: &'a mut Inner) -> Self {
+    pub(crate) fn new(scope: &'scope Scope<'scope, 'env>, inner: &'a mut Inner) -> Self {
         ReadIn { scope, inner, batch: Batch::default(), threads: None, refused: Vec::new() }
     }
 

@@ -11,10 +11,10 @@ const HEAD: usize = 24;
 /// A record whose checksum is right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
-    pub(super) key: &'a [u8],
-    pub(super) revision: u64,
-    pub(super) text: &'a [u8],
-    pub(super) sum: u32,
+    pub key: &'a [u8],
+    pub revision: u64,
+    pub text: &'a [u8],
+    pub sum: u32,
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {

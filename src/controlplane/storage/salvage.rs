@@ -58,7 +58,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(into: &'a mut dyn TakeIn) -> Self {
+    pub(crate) fn new(into: &'a mut dyn TakeIn) -> Self {
         Reading {
             into,
             format: None,
@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Compares what was read with what the file says of itself; what is missing is looked for in the bytes.
-    pub(super) fn finish(mut self, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Found> {
+    pub(crate) fn finish(mut self, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Found> {
         self.into.refused().iter().for_each(|key| self.makes_no_sense(key));
         let count = (self.keys.len() + self.broken.len()) as u64;
         if let Some(totals) = self.totals
@@ -322,7 +322,7 @@ mod tests {
     use super::super::record::{self, Record, encode_key};
     use super::super::{Expected, Key, MovedAside, Store, Stored};
     use super::{FIRST_FORMAT, FORMAT, KEPT, NUMBERS, OBJECTS, chosen};
-    use crate::registry::indexing;
+    use crate::indexing;
     use redb::{Database, ReadableDatabase as _};
     use serde_json::json;
     use std::path::Path;

@@ -4,8 +4,9 @@
 //! object means. Read `trees` next.
 
 use super::trees::Trees;
-use crate::attributes::{Attributes, Indexing};
 use bytes::Bytes;
+use opdev_apimachinery::attributes::{Attributes, Indexing};
+use opdev_apimachinery::contract::Readable;
 use opdev_object::apply::compact;
 use opdev_object::meta;
 use opdev_object::pack::Packed;
@@ -46,12 +47,27 @@ pub struct Stored {
     trees: Weak<Trees>,
 }
 
+impl Readable for Stored {
+    fn place(&self) -> (&str, &str) {
+        (&self.key().namespace, &self.key().name)
+    }
+
+    fn attributes(&self) -> &Attributes {
+        self.attributes()
+    }
+
+    // A change is looked at once. A controller that works on the object asks the view for it.
+    fn tree(&self) -> Arc<Value> {
+        self.glance()
+    }
+}
+
 /// The parts of an object's version that are known before its content.
 pub(super) struct Head {
-    pub(super) key: Key,
+    pub key: Key,
     /// The revision that writes it.
-    pub(super) revision: u64,
-    pub(super) attributes: Attributes,
+    pub revision: u64,
+    pub attributes: Attributes,
 }
 
 #[derive(Debug)]
@@ -198,7 +214,7 @@ impl Stored {
 
     /// How many bytes its text takes.
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         match &self.content().text {
             Text::Packed(packed) => packed.held(),
             Text::Whole(text) => text.len(),
@@ -212,7 +228,7 @@ impl Stored {
     }
 
     /// How many bytes the text has; it is written where it was not yet.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match &self.content().written().text {
             Text::Packed(packed) => packed.size(),
             Text::Whole(text) => text.len(),
@@ -319,7 +335,7 @@ fn stamped(object: &mut Value, revision: u64) {
 
 /// An object as JSON text as clients know it, with kind and version in front as the real server's own types
 /// have them.
-pub(crate) fn text(object: &Value) -> Bytes {
+pub fn text(object: &Value) -> Bytes {
     const FRONT: [&str; 2] = ["kind", "apiVersion"];
     let Some(map) = object.as_object() else { return object.to_string().into() };
     let rest = map.iter().filter(|(key, _)| !FRONT.contains(&key.as_str()));

@@ -4,7 +4,7 @@
 //! object for long that nobody else has.
 
 use super::{Key, Stored};
-use crate::attributes::{Attributes, Indexing, Shared};
+use opdev_apimachinery::attributes::{Attributes, Indexing, Shared};
 use opdev_object::pack::{Dictionaries, Packed};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -61,12 +61,12 @@ struct Kept {
 }
 
 impl Trees {
-    pub(super) fn new(indexing: &'static Indexing, all: Arc<All>) -> Arc<Self> {
+    pub(crate) fn new(indexing: &'static Indexing, all: Arc<All>) -> Arc<Self> {
         Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
     /// The attributes of an object; `before` are those before it changed.
-    pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
+    pub(crate) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }
 
@@ -76,7 +76,7 @@ impl Trees {
     }
 
     /// A key whose namespace is kept once for all objects in it.
-    pub(super) fn key(&self, key: &Key) -> Key {
+    pub(crate) fn key(&self, key: &Key) -> Key {
         Key { namespace: self.all.shared.text(&key.namespace), name: key.name.clone() }
     }
 
@@ -87,7 +87,7 @@ impl Trees {
 
     /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if
     /// there is one, and of the oldest that nobody asked for since.
-    pub(super) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
+    pub(crate) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
         let size = object.size();
         let record = self.indexing.is_record.then(|| object.clone());
         let before = before.map(|before| (before, before.size()));
@@ -178,7 +178,7 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use crate::storage::{Expected, Key, Store};
+    use crate::{Expected, Key, Store};
     use serde_json::{Value, json};
 
     #[test]

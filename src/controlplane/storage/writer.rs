@@ -25,7 +25,7 @@ const GATHER: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     /// All changes up to this revision are on the disk.
-    pub(super) revision: u64,
+    pub revision: u64,
     /// All entries up to this one are.
     entry: u64,
     /// Why nothing is written at the moment.
@@ -66,7 +66,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread; everything up to `revision` is on the disk already.
-    pub(super) fn start(disk: Box<dyn Disk>, revision: u64) -> std::io::Result<Self> {
+    pub(crate) fn start(disk: Box<dyn Disk>, revision: u64) -> std::io::Result<Self> {
         Writer::gathering(disk, revision, GATHER)
     }
 
@@ -94,7 +94,7 @@ impl Writer {
 
     /// An object as of a revision; the caller holds the store's lock, which makes the order that of
     /// revisions. The table's readers are woken once it is on the disk.
-    pub(super) fn object(
+    pub(crate) fn object(
         &self,
         table: (&Arc<str>, impl FnOnce() -> Readers),
         key: &Key,
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// Something beside the objects, as of the store's revision.
-    pub(super) fn kept(&self, name: &str, bytes: &[u8], revision: u64) {
+    pub(crate) fn kept(&self, name: &str, bytes: &[u8], revision: u64) {
         self.push(|Waiting { batch, .. }| {
             batch.revision = revision;
             batch.kept.insert(name.to_owned(), bytes.to_owned());
@@ -118,7 +118,7 @@ impl Writer {
     }
 
     /// Waits until everything that was pushed before is on the disk; says why where it cannot be written.
-    pub(super) async fn settled(&self) -> Result<(), Arc<str>> {
+    pub(crate) async fn settled(&self) -> Result<(), Arc<str>> {
         let entry = {
             let mut waiting = self.shared.lock();
             if !waiting.batch.is_empty() && !waiting.awaited {
@@ -137,7 +137,7 @@ impl Writer {
     }
 
     /// Why nothing is written at the moment.
-    pub(super) fn failure(&self) -> Option<Arc<str>> {
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
         let gone = || self.progress.has_changed().is_err().then(|| GONE.into());
         self.progress.borrow().failure.clone().or_else(gone)
     }
@@ -149,7 +149,7 @@ impl Writer {
 
     /// Writes what is left and lets go of the disk. Waits for it.
     #[expect(clippy::disallowed_methods, reason = "only called where the plane stops, by `blocking::run`")]
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.ask_to_close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread

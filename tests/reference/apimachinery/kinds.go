@@ -16,7 +16,7 @@ import (
 )
 
 // kinds prints what the real serializer makes of two objects of every kind: one in which everything is set, and one in
-// which all messages are there and none has a value. src/controlplane/protobuf/tests/kinds.rs builds the same objects.
+// which all messages are there and none has a value. src/controlplane/apimachinery/protobuf/tests/kinds.rs builds the same objects.
 func kinds(src string) error {
 	known, err := tables(src)
 	if err != nil {
@@ -67,7 +67,7 @@ func tables(src string) (map[string][]field, error) {
 	var first map[string][]field
 	var other table
 	for name, into := range map[string]any{"protobuf.json.gz": &first, "protobuf-unserved.json.gz": &other} {
-		text, err := inflate(filepath.Join(src, "controlplane", "assets", name))
+		text, err := inflate(filepath.Join(src, "controlplane", "apimachinery", "assets", name))
 		if err != nil {
 			return nil, err
 		}

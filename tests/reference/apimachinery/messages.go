@@ -25,7 +25,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// Flags of a field, as src/controlplane/protobuf reads them.
+// Flags of a field, as src/controlplane/apimachinery/protobuf reads them.
 const (
 	kept     = 1 // zero is written in JSON too
 	repeated = 2
@@ -41,7 +41,7 @@ type table struct {
 	Messages map[string][]field `json:"messages"`
 }
 
-// messages writes the two tables of protobuf messages into the assets of src/controlplane: what the served kinds need, and
+// messages writes the two tables of protobuf messages into the assets of the package apimachinery: what the served kinds need, and
 // what all the other kinds of k8s.io/api need besides.
 func messages(src string) error {
 	served, err := servedKinds(filepath.Join(src, "object", "assets", "schemas.tsv.gz"))
@@ -72,10 +72,10 @@ func messages(src string) error {
 		}
 		other.Kinds[kind.GroupVersion().String()+" "+kind.Kind] = name
 	}
-	if err := write(filepath.Join(src, "controlplane", "assets", "protobuf.json.gz"), first); err != nil {
+	if err := write(filepath.Join(src, "controlplane", "apimachinery", "assets", "protobuf.json.gz"), first); err != nil {
 		return err
 	}
-	return write(filepath.Join(src, "controlplane", "assets", "protobuf-unserved.json.gz"), other)
+	return write(filepath.Join(src, "controlplane", "apimachinery", "assets", "protobuf-unserved.json.gz"), other)
 }
 
 // everyKind is each kind that the modules know, with its type. Options of requests are known to every group: one is enough.

@@ -187,7 +187,7 @@ def home(kubectl, kubeconfig, src):
     assets = src / "object" / "assets"
     write(assets / "schemas.tsv.gz", "".join(lines(definitions(server))))
     write(assets / "resources.json.gz", text(resources(server)))
-    write(src / "controlplane" / "assets" / "rbac.json.gz", text(roles(server)))
+    write(src / "controlplane" / "registry" / "assets" / "rbac.json.gz", text(roles(server)))
     facts = src / "object" / "facts" / "mod.rs"
     facts.write_text(re.sub(r'(KUBERNETES_MINOR: &str = )"[0-9.]+"', rf'\1"{minor}"', facts.read_text()))
     known.pop(minor, None)

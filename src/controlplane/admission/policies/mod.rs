@@ -8,7 +8,7 @@ mod validate;
 pub(super) use mutate::Reinvocations;
 
 use super::hook::{Constraints, text, texts};
-use crate::contract::View;
+use opdev_apimachinery::contract::View;
 use opdev_cel::{Compiler, Conditions, Expression, Wanted};
 use opdev_object::meta::Gvk;
 use opdev_object::selector::{LabelSelector, SelectorError};
@@ -216,7 +216,7 @@ fn bound<S>(
 
 impl Policies {
     /// Reads what is configured.
-    pub(super) fn read(view: &dyn View) -> Self {
+    pub(crate) fn read(view: &dyn View) -> Self {
         let [validating, validating_bindings, mutating, mutating_bindings] =
             RESOURCES.map(|resource| view.list(resource, None));
         Policies {
@@ -225,7 +225,7 @@ impl Policies {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.validating.is_empty() && self.mutating.is_empty()
     }
 }

@@ -4,9 +4,9 @@
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;
 use super::{Binding, Mutating, Mutation, Policies, Policy};
-use crate::admission::attributes::{Attributes, Cluster};
-use crate::error::{Cause, Status};
-use crate::resource::Resource;
+use crate::attributes::{Attributes, Cluster};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::Resource;
 use opdev_cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};
 use opdev_object::apply::overlay;
 use opdev_object::patch::{self, PatchError};
@@ -67,7 +67,7 @@ impl Policies {
     ///
     /// # Errors
     /// A policy could not do what it says and its failure counts.
-    pub(in super::super) fn mutate(
+    pub(crate) fn mutate(
         &self,
         cluster: &dyn Cluster,
         asked: &Attributes<'_>,

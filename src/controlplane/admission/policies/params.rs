@@ -2,8 +2,8 @@
 
 use super::super::matching::selects;
 use super::{ParamRef, Policy};
-use crate::admission::attributes::{Attributes, Cluster};
-use crate::error::Status;
+use crate::attributes::{Attributes, Cluster};
+use opdev_apimachinery::error::Status;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::SelectorError;
 use serde_json::Value;

@@ -4,8 +4,8 @@
 use super::super::matching::{Roles, VersionedRequest, meets, seen};
 use super::super::review;
 use super::{Binding, Policies, Policy, Validating, Validation};
-use crate::admission::attributes::{Attributes, Cluster};
-use crate::error::{Cause, Status};
+use crate::attributes::{Attributes, Cluster};
+use opdev_apimachinery::error::{Cause, Status};
 use opdev_cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ impl Policies {
     ///
     /// # Errors
     /// The first denial, or a namespace that is not there.
-    pub(in super::super) fn validate(
+    pub(crate) fn validate(
         &self,
         cluster: &dyn Cluster,
         asked: &Attributes<'_>,

@@ -3,8 +3,8 @@
 
 use super::sets::max_unavailable;
 use super::{Rollout, conditions};
-use crate::controllers::conditions::NewCondition;
-use crate::controllers::fields::{count, list, name, put_count, text, time};
+use crate::conditions::NewCondition;
+use crate::fields::{count, list, name, put_count, text, time};
 use opdev_object::meta;
 use serde_json::{Map, Value};
 use std::time::Duration;

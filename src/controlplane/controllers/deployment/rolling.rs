@@ -3,9 +3,9 @@
 
 use super::sets::{Set, max_surge, max_unavailable, removable};
 use super::{Rollout, conditions};
-use crate::attributes::Lookup;
-use crate::controllers::fields::{count, int, name, text, uid};
-use crate::controllers::replicaset::age_order;
+use crate::fields::{count, int, name, text, uid};
+use crate::replicaset::age_order;
+use opdev_apimachinery::attributes::Lookup;
 use opdev_object::meta;
 
 impl Rollout<'_> {

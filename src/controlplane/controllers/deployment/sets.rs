@@ -3,12 +3,12 @@
 
 use super::REVISION;
 use crate::contract::{NoteKind, View, Write};
-use crate::controllers::fields::{
+use crate::fields::{
     self, controller_reference, count, int, map, map_copy, name, put, same, scaled, step, text, uid,
 };
-use crate::controllers::pods;
-use crate::controllers::replicaset::{RESOURCE, age_order};
-use crate::controllers::revision;
+use crate::pods;
+use crate::replicaset::{RESOURCE, age_order};
+use crate::revision;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const HASH: &str = "pod-template-hash";
 /// One ReplicaSet, with what this sync makes of it.
 pub(super) struct Set {
     /// As it was read, or as it will be created.
-    pub(super) object: Value,
+    pub object: Value,
     /// Replicas as they will be.
     pub(super) replicas: i64,
     was: i64,
@@ -123,7 +123,7 @@ pub(super) fn max_unavailable(deployment: &Value) -> i64 {
 
 /// All ReplicaSets of the Deployment, oldest first.
 pub(super) struct Sets {
-    pub(super) all: Vec<Set>,
+    pub all: Vec<Set>,
     /// Index of the one that holds the template as it is now.
     pub(super) new: Option<usize>,
 }

@@ -1,7 +1,7 @@
 //! Answers in protobuf, as client-go's typed clients ask for them.
 
 use super::*;
-use crate::protobuf;
+use opdev_apimachinery::protobuf;
 
 const TYPED: &str = "application/vnd.kubernetes.protobuf";
 

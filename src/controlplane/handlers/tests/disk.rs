@@ -1,8 +1,18 @@
 //! Answers that wait for the disk and answers that do not.
 
 use super::*;
-use crate::storage::Store;
 use futures::FutureExt as _;
+use opdev_storage::{Batch, CommitError, Disk, Store};
+use std::sync::mpsc;
+
+/// A disk that writes a batch for each word it is given.
+struct Gate(mpsc::Receiver<()>);
+
+impl Disk for Gate {
+    fn commit(&mut self, _: &Batch) -> Result<(), CommitError> {
+        self.0.recv().map_err(|gone| CommitError { file: "gate".into(), cause: gone.into() })
+    }
+}
 
 fn request(method: &str, uri: &str, body: &Value) -> Request<Full<Bytes>> {
     let text = if body.is_null() { String::new() } else { body.to_string() };
@@ -12,7 +22,8 @@ fn request(method: &str, uri: &str, body: &Value) -> Request<Full<Bytes>> {
 
 #[tokio::test]
 async fn answers_wait_for_the_disk_unless_who_asks_ends_with_this_process() {
-    let (store, disk) = Store::gated();
+    let (disk, gate) = mpsc::channel();
+    let store = Store::on_disk(Box::new(Gate(gate)), opdev_registry::indexing).unwrap();
     let clock = Arc::new(|| "2026-01-02T03:04:05.678Z".parse().unwrap());
     let registry = Arc::new(Registry::boot_on(store, clock, false).unwrap());
     let api = Api::new(registry, Arc::new(UpstreamDefault), Arc::new(Tokens::new().unwrap()));

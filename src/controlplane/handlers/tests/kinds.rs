@@ -1,10 +1,10 @@
 //! An object of every kind that can be kept: sent as a message it becomes what it becomes as JSON, and it is
 //! read alike in all three encodings.
 
+use super::difference::difference;
 use super::*;
-use crate::protobuf;
-use crate::protobuf::tests::difference;
-use crate::registry::builtin_resources;
+use opdev_apimachinery::protobuf;
+use opdev_registry::builtin_resources;
 use std::collections::BTreeSet;
 
 const TYPED: &str = "application/vnd.kubernetes.protobuf";

@@ -40,7 +40,7 @@ async fn trees_that_are_kept_have_managed_fields_as_text() {
     let api = api();
     let uri = format!("{MAPS}/a");
     let kept = |name: &str| {
-        let key = crate::storage::Key::new("default", name);
+        let key = opdev_storage::Key::new("default", name);
         let stored = api.registry().store.get("configmaps", &key).unwrap();
         let fields = managed(&stored.value())[0]["fieldsV1"].clone();
         (stored.key().namespace.clone(), fields)

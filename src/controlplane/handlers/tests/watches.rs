@@ -1,7 +1,7 @@
 //! Watches, read as the lines they are.
 
 use super::*;
-use crate::storage::Expected;
+use opdev_storage::Expected;
 
 /// A running watch.
 struct Lines {

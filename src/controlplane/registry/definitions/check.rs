@@ -1,6 +1,6 @@
 //! Causes of a `Status` for a CustomResourceDefinition. The rules are in `opdev_cel::definition`.
 
-use crate::error::Cause;
+use opdev_apimachinery::error::Cause;
 use opdev_cel::definition;
 use opdev_object::schema::FieldError;
 use serde_json::Value;

@@ -3,10 +3,10 @@
 //! webhook is gone stays.
 
 use super::{ID, holds_resources, set_condition};
-use crate::error::Status;
-use crate::registry::context::Context;
-use crate::registry::{DeleteOptions, Registry};
-use crate::storage::{Expected, Key};
+use crate::context::Context;
+use crate::{DeleteOptions, Registry};
+use opdev_apimachinery::error::Status;
+use opdev_storage::{Expected, Key};
 use serde_json::Value;
 
 impl Registry {
@@ -30,12 +30,15 @@ impl Registry {
             }
             let text = "CustomResource deletion is in progress";
             self.say_terminating(name, "InstanceDeletionInProgress", text);
-            let mut ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
+            let mut ctx = Context::new(
+                &opdev_apimachinery::identity::User::controller("crd-finalizer"),
+                "kube-apiserver",
+            );
             // Nobody has asked for each of them.
             ctx.skip_admission = true;
             for object in items {
                 let options = DeleteOptions {
-                    propagation: Some(crate::contract::Propagation::Background),
+                    propagation: Some(opdev_apimachinery::contract::Propagation::Background),
                     as_kept: true,
                     ..Default::default()
                 };

@@ -9,11 +9,12 @@ mod serve;
 pub(crate) use check::{validate, validate_update};
 pub(super) use serve::unserved;
 
-use super::{DeleteOptions, Registry, defaults};
-use crate::error::Status;
-use crate::resource::{Resource, metadata};
-use crate::storage::{Expected, Key, Stored};
+use super::{DeleteOptions, Registry};
 use jiff::Timestamp;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::defaults;
+use opdev_storage::{Expected, Key, Stored};
 use serde_json::{Value, json};
 
 /// The resource of definitions.

@@ -1,8 +1,8 @@
 //! From a definition to the resources it serves, one per served version.
 
-use crate::registry::strategy;
-use crate::resource::{Conversion, Custom, DerivedFields, Resource, ResourceRules, ScalePaths};
-use crate::resource::{Subresource, metadata, resource_id};
+use crate::strategy;
+use opdev_apimachinery::resource::{Conversion, Custom, DerivedFields, Resource, ResourceRules, ScalePaths};
+use opdev_apimachinery::resource::{Subresource, metadata, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) fn resources(definition: &Value) -> Vec<Resource> {
 }
 
 /// A version that the definition has, as a resource that nobody serves.
-pub(in crate::registry) fn unserved(definition: &Value, group: &str, version: &str) -> Option<Resource> {
+pub(crate) fn unserved(definition: &Value, group: &str, version: &str) -> Option<Resource> {
     let mut versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     let found = versions.find(|known| known["name"] == version && definition["spec"]["group"] == group)?;
     Some(resource(definition, found))

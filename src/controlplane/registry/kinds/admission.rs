@@ -1,10 +1,10 @@
 //! Kinds that configure admission: webhooks, and policies with their bindings.
 
-use crate::registry::defaults::{each, put, sub};
-use crate::registry::strategy::Strategy;
-use crate::registry::validate::{policies, webhooks};
-use crate::resource::ResourceRules;
-use crate::table::{Printer, cluster};
+use crate::strategy::Strategy;
+use opdev_apimachinery::resource::ResourceRules;
+use opdev_apis::defaults::{each, put, sub};
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::{policies, webhooks};
 use serde_json::{Map, Value};
 
 /// Webhooks and policies: a change takes effect at the moment it is written.

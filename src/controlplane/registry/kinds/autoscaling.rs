@@ -1,11 +1,11 @@
 //! HorizontalPodAutoscalers, at both of their versions, and PodDisruptionBudgets.
 
-use crate::registry::defaults::{put, sub};
-use crate::registry::part::Part;
-use crate::registry::strategy::{Conversion, Strategy};
-use crate::registry::validate::scaling;
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
-use crate::table::{self, Printer};
+use crate::strategy::{Conversion, Strategy};
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
+use opdev_apis::Part;
+use opdev_apis::defaults::{put, sub};
+use opdev_apis::table::{self, Printer};
+use opdev_apis::validate::scaling;
 use serde_json::{Map, Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

@@ -1,13 +1,13 @@
 //! Signing requests, and the reviews that are answered and forgotten.
 
-use crate::identity::User;
-use crate::registry::defaults::sub;
-use crate::registry::part::Part;
-use crate::registry::prepare::take;
-use crate::registry::strategy::{Post, Selectable, Strategy};
-use crate::registry::validate::certificates;
-use crate::resource::{ResourceRules, names};
-use crate::table::{Printer, cluster};
+use crate::prepare::take;
+use crate::strategy::{Post, Selectable, Strategy};
+use opdev_apimachinery::identity::User;
+use opdev_apimachinery::resource::{ResourceRules, names};
+use opdev_apis::Part;
+use opdev_apis::defaults::sub;
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::certificates;
 use serde_json::{Value, json};
 
 const REVIEW: Strategy = Strategy { post: Post::Review, ..Strategy::COMMON };

@@ -1,16 +1,16 @@
 //! Namespaces, nodes, and what is set for a namespace or for the whole cluster.
 
-use crate::error::Status;
-use crate::limits;
-use crate::quota::Evaluator;
-use crate::registry::api_services;
-use crate::registry::defaults::{put, put_over_zero, sub};
-use crate::registry::part::Part;
-use crate::registry::strategy::{Post, Selectable, Strategy};
-use crate::registry::validate::unchanging;
-use crate::resource::{MetadataChecks, MetadataOrder, Resource, ResourceRules, names};
-use crate::storage::Key;
-use crate::table::{Printer, cluster};
+use crate::api_services;
+use crate::strategy::{Post, Selectable, Strategy};
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::quota::Evaluator;
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, Resource, ResourceRules, names};
+use opdev_apis::Part;
+use opdev_apis::defaults::{put, put_over_zero, sub};
+use opdev_apis::limits;
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::unchanging;
+use opdev_storage::Key;
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[

@@ -1,13 +1,13 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
-use crate::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
-use crate::quota::Evaluator;
-use crate::registry::defaults::sub;
-use crate::registry::strategy::{Selectable, Strategy};
-use crate::registry::validate::{immutable, storage};
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules};
-use crate::table::{Printer, cluster};
+use crate::strategy::{Selectable, Strategy};
 use base64::Engine;
+use opdev_apimachinery::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
+use opdev_apimachinery::quota::Evaluator;
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules};
+use opdev_apis::defaults::sub;
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::{immutable, storage};
 use serde_json::Value;
 
 const WHOLE_LATER: MetadataChecks =

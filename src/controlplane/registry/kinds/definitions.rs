@@ -1,8 +1,8 @@
 //! CustomResourceDefinitions.
 
-use crate::registry::definitions::{self, ID};
-use crate::registry::strategy::Strategy;
-use crate::resource::ResourceRules;
+use crate::definitions::{self, ID};
+use crate::strategy::Strategy;
+use opdev_apimachinery::resource::ResourceRules;
 
 pub(super) static ALL: &[Strategy] = &[Strategy {
     id: ID,

@@ -1,11 +1,11 @@
 //! Events: one table, two kinds with other names for the same fields.
 
-use crate::attributes::{END, Indexing, partial_record};
-use crate::error::Cause;
-use crate::registry::strategy::{Conversion, Selectable, Strategy};
-use crate::resource::ResourceRules;
-use crate::table::{Printer, cluster};
+use crate::strategy::{Conversion, Selectable, Strategy};
 use jiff::Timestamp;
+use opdev_apimachinery::attributes::{END, Indexing, partial_record};
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::ResourceRules;
+use opdev_apis::table::{Printer, cluster};
 use serde_json::Value;
 
 const EVENT: Strategy = Strategy {

@@ -2,8 +2,8 @@
 //! IPv4 only. In the real server's order: contradictions first, then families that the cluster lacks.
 //! Allocates nothing.
 
-use crate::error::{Cause, Status};
-use crate::registry::defaults::put;
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apis::defaults::put;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ const FAMILIES: &str = "spec.ipFamilies";
 ///
 /// # Errors
 /// It asks for things that contradict each other, or that the cluster does not have.
-pub(in crate::registry) fn check(service: &mut Value, current: Option<&Value>) -> Result<(), Status> {
+pub(crate) fn check(service: &mut Value, current: Option<&Value>) -> Result<(), Status> {
     if service["spec"]["type"] == "ExternalName" {
         return Ok(());
     }

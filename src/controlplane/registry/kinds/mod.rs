@@ -23,8 +23,8 @@ mod storage;
 mod workloads;
 
 use super::strategy::{COMMON, Strategy};
-use crate::attributes::Indexing;
-use crate::quota::Consumer;
+use opdev_apimachinery::attributes::Indexing;
+use opdev_apimachinery::quota::Consumer;
 
 /// All files.
 static FILES: [&[Strategy]; 15] = [
@@ -51,14 +51,14 @@ pub(super) fn find(id: &str) -> Option<&'static Strategy> {
 }
 
 /// How the objects of a table are found. Asked once for each table, when its first object is stored.
-pub(crate) fn indexing(table: &str) -> &'static Indexing {
+pub fn indexing(table: &str) -> &'static Indexing {
     let mut all = FILES.iter().copied().flatten();
     let found = all.find(|strategy| strategy.table.unwrap_or(strategy.id) == table);
     &found.unwrap_or(&COMMON).indexing
 }
 
 /// The kinds with what their objects use of quotas.
-pub(crate) fn consumers() -> impl Iterator<Item = Consumer<'static>> + Clone {
+pub fn consumers() -> impl Iterator<Item = Consumer<'static>> + Clone {
     let all = FILES.iter().copied().flatten();
     all.map(|strategy| Consumer { resource: strategy.id, evaluator: &strategy.quota })
 }
@@ -72,8 +72,9 @@ mod tests {
     #[test]
     fn each_strategy_is_that_of_one_kind_which_the_facts_know() {
         let resources = facts().resources().iter();
-        let known: BTreeSet<String> =
-            resources.map(|fact| crate::resource::resource_id(&fact.group, &fact.resource)).collect();
+        let known: BTreeSet<String> = resources
+            .map(|fact| opdev_apimachinery::resource::resource_id(&fact.group, &fact.resource))
+            .collect();
         let mut seen = BTreeSet::new();
         for strategy in FILES.iter().copied().flatten() {
             assert!(known.contains(strategy.id), "{} is not in the facts", strategy.id);

@@ -1,10 +1,10 @@
 //! Ingresses, their classes, and network policies.
 
-use crate::registry::defaults::{each, put, sub};
-use crate::registry::strategy::Strategy;
-use crate::registry::validate::{networking, unchanging};
-use crate::resource::{MetadataChecks, ResourceRules};
-use crate::table::{Printer, network};
+use crate::strategy::Strategy;
+use opdev_apimachinery::resource::{MetadataChecks, ResourceRules};
+use opdev_apis::defaults::{each, put, sub};
+use opdev_apis::table::{Printer, network};
+use opdev_apis::validate::{networking, unchanging};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[

@@ -1,17 +1,17 @@
 //! Pods and templates of pods.
 
 use super::storage::is_of_claims;
-use crate::attributes::{Attributes, END, Indexed, Indexing, PodField, partial};
-use crate::limits;
-use crate::quota::{Evaluator, Scope, hard, items, pod_amount, text};
-use crate::registry::DeleteOptions;
-use crate::registry::defaults::{self, pod, put, sub};
-use crate::registry::part::Part;
-use crate::registry::strategy::{LimitRange, Pods, Selectable, Strategy};
-use crate::registry::validate;
-use crate::registry::warnings;
-use crate::resource::{MetadataChecks, Resource, ResourceRules};
-use crate::table::{Printer, cluster, pods};
+use crate::DeleteOptions;
+use crate::strategy::{LimitRange, Pods, Selectable, Strategy};
+use crate::warnings;
+use opdev_apimachinery::attributes::{Attributes, END, Indexed, Indexing, PodField, partial};
+use opdev_apimachinery::quota::{Evaluator, Scope, hard, items, pod_amount, text};
+use opdev_apimachinery::resource::{MetadataChecks, Resource, ResourceRules};
+use opdev_apis::Part;
+use opdev_apis::defaults::{self, pod, put, sub};
+use opdev_apis::limits;
+use opdev_apis::table::{Printer, cluster, pods};
+use opdev_apis::validate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,7 +209,7 @@ fn looks_across(pod: &Value) -> bool {
 
 fn in_scope(scope: &Scope<'_>, pod: &Value) -> bool {
     let ends = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|n| n >= 0);
-    let best_effort = crate::qos::best_effort(pod);
+    let best_effort = opdev_apimachinery::qos::best_effort(pod);
     match scope.name {
         "Terminating" => ends,
         "NotTerminating" => !ends,

@@ -1,10 +1,10 @@
 //! Roles and their bindings.
 
-use crate::registry::defaults::{each, put, sub};
-use crate::registry::strategy::Strategy;
-use crate::registry::validate::rbac;
-use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
-use crate::table::{Printer, cluster};
+use crate::strategy::Strategy;
+use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
+use opdev_apis::defaults::{each, put, sub};
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::rbac;
 use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";

@@ -1,13 +1,13 @@
 //! The places of pods: priorities, runtimes, devices; and Leases, by which parts of a cluster elect a leader.
 
-use crate::error::Cause;
-use crate::registry::defaults::{each, put, put_over_zero, sub};
-use crate::registry::part::Part;
-use crate::registry::strategy::Strategy;
-use crate::registry::validate::scaling;
-use crate::resource::{ResourceRules, metadata};
-use crate::table::{Printer, cluster};
+use crate::strategy::Strategy;
 use jiff::Timestamp;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::{ResourceRules, metadata};
+use opdev_apis::Part;
+use opdev_apis::defaults::{each, put, put_over_zero, sub};
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::scaling;
 use serde_json::{Value, json};
 
 /// The classes that the cluster itself has, with their values.

@@ -1,15 +1,15 @@
 //! Services and how their pods are found: Endpoints and EndpointSlices.
 
 use super::families;
-use crate::attributes::{END, Indexed, Indexing, Unread, partial};
-use crate::quota::{Evaluator, ONE, items, text};
-use crate::registry::allocate;
-use crate::registry::defaults::{each, put, sub};
-use crate::registry::strategy::{Allocation, Selectable, Strategy};
-use crate::registry::validate::networking;
-use crate::registry::warnings;
-use crate::resource::{MetadataChecks, ResourceRules, names};
-use crate::table::{Printer, network};
+use crate::allocate;
+use crate::strategy::{Allocation, Selectable, Strategy};
+use crate::warnings;
+use opdev_apimachinery::attributes::{END, Indexed, Indexing, Unread, partial};
+use opdev_apimachinery::quota::{Evaluator, ONE, items, text};
+use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, names};
+use opdev_apis::defaults::{each, put, sub};
+use opdev_apis::table::{Printer, network};
+use opdev_apis::validate::networking;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -1,16 +1,16 @@
 //! Volumes, claims to them, and their classes and drivers.
 
-use crate::limits;
-use crate::quota::{Evaluator, ONE, text};
-use crate::registry::defaults::{put, sub};
-use crate::registry::part::Part;
-use crate::registry::strategy::{LimitRange, Strategy};
-use crate::registry::validate::{storage, unchanging};
-use crate::resource::quantity::nano;
-use crate::resource::{MetadataChecks, ResourceRules, metadata};
-use crate::table::{Printer, cluster};
-use crate::version::since;
+use crate::strategy::{LimitRange, Strategy};
 use jiff::Timestamp;
+use opdev_apimachinery::quota::{Evaluator, ONE, text};
+use opdev_apimachinery::resource::quantity::nano;
+use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, metadata};
+use opdev_apimachinery::version::since;
+use opdev_apis::Part;
+use opdev_apis::defaults::{put, sub};
+use opdev_apis::limits;
+use opdev_apis::table::{Printer, cluster};
+use opdev_apis::validate::{storage, unchanging};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

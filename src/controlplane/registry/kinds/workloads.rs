@@ -1,16 +1,16 @@
 //! The kinds that keep pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets,
 //! ReplicationControllers.
 
-use crate::attributes::Indexing;
-use crate::error::Cause;
-use crate::quota::Evaluator;
-use crate::registry::defaults::{each, pod, put, sub};
-use crate::registry::strategy::{Pods, Selectable, Strategy};
-use crate::registry::validate::{immutable, workloads};
-use crate::registry::warnings;
-use crate::resource::{ResourceRules, names};
-use crate::table::{self, Printer};
-use crate::version::since;
+use crate::strategy::{Pods, Selectable, Strategy};
+use crate::warnings;
+use opdev_apimachinery::attributes::Indexing;
+use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::quota::Evaluator;
+use opdev_apimachinery::resource::{ResourceRules, names};
+use opdev_apimachinery::version::since;
+use opdev_apis::defaults::{each, pod, put, sub};
+use opdev_apis::table::{self, Printer};
+use opdev_apis::validate::{immutable, workloads};
 use serde_json::{Value, json};
 
 /// The rules that all workloads share.

@@ -1,18 +1,17 @@
 //! The admission plugin PodSecurity: labels of a namespace say which of the Pod Security Standards its pods
 //! must meet, and what happens to those that do not. Nothing is audited here. The rules are in `checks`.
 
-mod checks;
 #[cfg(test)]
 mod tests;
 
 use super::Registry;
 use super::context::Context;
-use super::part::Part;
 use super::strategy::{Pods, Write, strategy_of};
-use crate::error::{Cause, Status};
-use crate::resource::{Resource, metadata};
-use crate::storage::Key;
-use checks::{Finding, NEWEST, Pod};
+use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::resource::{Resource, metadata};
+use opdev_apis::Part;
+use opdev_apis::pod_security::{self as checks, Finding, NEWEST, Pod};
+use opdev_storage::Key;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

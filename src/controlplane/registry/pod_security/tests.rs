@@ -1,7 +1,7 @@
 //! Pods against the standards, with the texts of the real server (pod-security-admission 0.36).
 
-use super::checks::{Pod, check, detailed};
 use super::{Level, Policy, Standard, version};
+use opdev_apis::pod_security::{Pod, check, detailed};
 use serde_json::{Value, json};
 
 fn said(spec: &Value, restricted: bool, minor: u32) -> String {

@@ -1,8 +1,8 @@
 //! Reads the `autoscaling/v1` Scale of an object: where its numbers stand, the kind or its definition says.
 //! Never writes anything back.
 
-use crate::error::Status;
-use crate::resource::Resource;
+use opdev_apimachinery::error::Status;
+use opdev_apimachinery::resource::Resource;
 use serde_json::{Map, Value, json};
 
 fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
@@ -36,7 +36,7 @@ fn text_of_selector(selector: &Value) -> String {
 }
 
 /// The Scale of an object.
-pub(crate) fn read(resource: &Resource, object: &Value) -> Result<Value, Status> {
+pub fn read(resource: &Resource, object: &Value) -> Result<Value, Status> {
     let mut meta = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object["metadata"].get(field) {

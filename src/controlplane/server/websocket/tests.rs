@@ -1,15 +1,15 @@
 //! Watches over WebSocket on a socket, as Java clients ask for them.
 
 use super::*;
-use crate::handlers::Api;
-use crate::identity::User;
-use crate::registry::{Printers, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::listener::{Listen, listen};
 use crate::server::{Observation, ObservedToken, Observer};
-use crate::tokens::Tokens;
 use http_body_util::Full;
+use opdev_apimachinery::identity::User;
+use opdev_handlers::Api;
+use opdev_handlers::tokens::Tokens;
+use opdev_registry::{Printers, Registry};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
@@ -186,7 +186,7 @@ async fn protobuf_goes_in_bytes_without_a_length_before_it() {
     let (_, mut stream) = server.ask(WATCH, &format!("{KEY}{ORIGIN}{accept}")).await;
     let (code, payload) = frame(&mut stream).await;
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let events = crate::protobuf::events(&[length.as_slice(), &payload].concat()).unwrap();
+    let events = opdev_apimachinery::protobuf::events(&[length.as_slice(), &payload].concat()).unwrap();
     assert_eq!((code, &events[0].1["metadata"]["name"]), (BINARY, &json!("a")));
 }
 

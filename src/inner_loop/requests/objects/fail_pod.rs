@@ -1,5 +1,5 @@
 //! Makes a pod of the embedded control plane fail, or lets it recover: by the annotation that its stages look
-//! at (`src/controlplane/assets/stages/pod-fail.yaml`).
+//! at (`src/controlplane/controllers/assets/stages/pod-fail.yaml`).
 
 use super::undo_list::Undo;
 use crate::Requests;

@@ -1,0 +1,6 @@
+//! What lies below the registry, with the kinds that the registry brings.
+
+mod attributes;
+mod metadata;
+mod quota;
+mod tables;
