@@ -14,6 +14,7 @@ const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", 
 pub fn verbs(refused: &[String], resource: &str) -> Vec<String> {
     let among = |known: &[&str]| refused.iter().all(|verb| known.contains(&verb.as_str()));
     let all: &[&str] = match resource.split_once('/') {
+        _ if refused.iter().any(|verb| verb == "*") => &["*"],
         Some(_) if among(&["get", "patch", "update"]) => &["get", "patch", "update"],
         None if among(&READ) => &READ,
         None if among(&WRITE) => &WRITE,
@@ -200,5 +201,6 @@ mod tests {
         assert_eq!(of("update", "memcacheds/status"), ["get", "patch", "update"]);
         assert_eq!(of("escalate", "roles"), ["escalate"]);
         assert_eq!(of("create", "pods/eviction"), ["create"]);
+        assert_eq!(verbs(&["get".to_owned(), "*".to_owned()], "secrets"), ["*"]);
     }
 }
