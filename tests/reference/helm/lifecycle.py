@@ -273,6 +273,9 @@ def main():
                 if not ends:
                     continue
                 project(folder / "project", chart, ends[0], ends[0])
+                with open(folder / "project/watches.yaml", "a") as watches:
+                    # With less, `lookup` sees nothing where the operator renders the next release, and in Helm it sees all.
+                    watches.write("  dryRunOption: server\n")
                 began = time.time()
                 ours = by_opdev(tools, folder / "project", ends[1], chart)
                 helms = by_helm(tools, folder, *ends)

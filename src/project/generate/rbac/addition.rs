@@ -1,6 +1,7 @@
 //! The rules that an operator was refused, and the role file with these rules added.
 
 use crate::manifests::{self, Asked};
+use crate::rbac::missing_rules::WRITE;
 use crate::rbac::role_files::{Account, Home, RoleFiles};
 use anyhow::{Context as _, Result, bail};
 use opdev_event::MissingRule;
@@ -48,7 +49,9 @@ impl Rules {
         let rules =
             rules.filter(|rule| names(&rule["apiGroups"], group) && names(&rule["resources"], resource));
         let verbs = rules.filter_map(|rule| rule["verbs"].as_array()).flatten().filter_map(Value::as_str);
-        verbs.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+        // A scaffold allows all verbs where a writer's are enough.
+        let each = verbs.flat_map(|verb| if verb == "*" { WRITE.to_vec() } else { vec![verb] });
+        each.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The role file with all missing rules in it.
