@@ -6,7 +6,8 @@ use super::super::toast::Toast;
 use super::super::view::ViewState;
 use super::frame;
 use crate::act::open_file;
-use opdev_event::{Diagnostic, Severity, words};
+use opdev_event::{Diagnostic, words};
+use opdev_panes::finding_sign::{diagnostic_role, diagnostic_sign};
 use opdev_panes::header::programs;
 use opdev_panes::keys::action::Do;
 use opdev_panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
@@ -146,26 +147,9 @@ fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<
         0 | 1 => String::new(),
         many => format!(" · 1 of {many}"),
     };
-    let title = format!(" {} {}{place}{many} ", sign(first, state), what.unwrap_or_default());
-    let title = Row::new(role(first), title);
+    let title = format!(" {} {}{place}{many} ", diagnostic_sign(first, state), what.unwrap_or_default());
+    let title = Row::new(diagnostic_role(first), title);
     Some(BottomBlock { title, keys: keys(first, problems.len(), state, view), rows })
-}
-
-/// A change that is held waits for an answer, as it was asked to; nothing has failed.
-fn sign(of: &Diagnostic, state: &State) -> &'static str {
-    let is_held = state.impact.held.iter().any(|held| of.kind.as_ref() == Some(&held.kind));
-    match of.severity {
-        Severity::Error => "✗",
-        Severity::Warning if is_held => "?",
-        Severity::Warning => "⚠",
-    }
-}
-
-fn role(of: &Diagnostic) -> Role {
-    match of.severity {
-        Severity::Error => Role::Banner,
-        Severity::Warning => Role::Busy,
-    }
 }
 
 /// The keys that help with a problem.
@@ -187,7 +171,8 @@ fn keys(of: &Diagnostic, many: usize, state: &State, view: &ViewState) -> Row {
 /// line is known.
 fn faulty_line(of: &Diagnostic, cells: usize) -> Vec<Row> {
     let message = words::one_line(&of.message);
-    let alone = || wrap(&message, cells).into_iter().map(|line| Row::new(role(of), line)).collect();
+    let alone =
+        || wrap(&message, cells).into_iter().map(|line| Row::new(diagnostic_role(of), line)).collect();
     let Some((number, code, caret)) = at_fault(of) else { return alone() };
     let gutter = number.len().max(3);
     let room = cells.saturating_sub(gutter + 3);
@@ -201,10 +186,10 @@ fn faulty_line(of: &Diagnostic, cells: usize) -> Vec<Row> {
     let before = width(&code.iter().skip(skip).take(caret - skip).collect::<String>());
     let beside = Row::new(Role::Dim, format!("{:gutter$} │ {}", "", " ".repeat(before)));
     if before + 2 + width(&message) <= room {
-        rows.push(beside.and(role(of), format!("^ {message}")));
+        rows.push(beside.and(diagnostic_role(of), format!("^ {message}")));
         return rows;
     }
-    rows.push(beside.and(role(of), "^"));
+    rows.push(beside.and(diagnostic_role(of), "^"));
     rows.extend(alone());
     rows
 }

@@ -5,8 +5,8 @@
 use super::super::view::ViewState;
 use jiff::Timestamp;
 use opdev_event::{Fault, FaultRule, Protection, TroubleKind, words};
-use opdev_object::meta::ObjectKey;
 use opdev_panes::finding_sign;
+use opdev_panes::header::failing::failing;
 use opdev_panes::header::parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
 use opdev_panes::header::programs;
 use opdev_panes::header::saves::{Save, live, refused};
@@ -153,22 +153,7 @@ fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     let some = all.into_iter().filter(|(_, count, ..)| *count > 0);
     let beside = beside.into_iter().map(|text| (7, Role::Busy, format!("↻ {text}")));
     let some = some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}")));
-    some.chain(failing(state)).chain(beside).collect()
-}
-
-/// Objects whose reconciles fail and that have no row of their own, such as the Pods of a second controller.
-fn failing(state: &State) -> Option<(u8, Role, String)> {
-    let failing = state.history.failing().iter();
-    let others: Vec<&ObjectKey> = failing.filter(|key| !state.is_custom(&key.group, &key.kind)).collect();
-    let text = match others.as_slice() {
-        [] => return None,
-        [one] => format!("✗ {} {} fails", one.kind, one.name),
-        [first, rest @ ..] if rest.iter().all(|key| key.kind == first.kind) => {
-            format!("✗ {} of {} fail", others.len(), first.kind)
-        }
-        many => format!("✗ {} objects fail", many.len()),
-    };
-    Some((8, Role::Bad, text))
+    some.chain(failing(state).map(|text| (8, Role::Bad, text))).chain(beside).collect()
 }
 
 /// Where the newest save stands: building, live, waiting for an answer, refused, broken, kept out.

@@ -182,8 +182,8 @@ fn what_fails_and_has_no_row_stands_in_the_header() {
     assert!(first(vec![failed(90, "Pod", true)]).contains("✗ Pod a fails"));
     let two = first(vec![failed(90, "Pod", true), failed(91, "Node", true)]);
     assert!(two.contains("✗ 2 objects fail"), "{two}");
-    let cured = first(vec![failed(90, "Pod", true), failed(91, "Pod", false)]);
-    assert!(!cured.contains("fail"), "{cured}");
+    let after = first(vec![failed(90, "Pod", true), failed(91, "Pod", false)]);
+    assert!(!after.contains("fail"), "{after}");
     let custom = first(vec![failed(90, "Memcached", true)]);
     assert!(!custom.contains("fails"), "it has a row: {custom}");
 }
