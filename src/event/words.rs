@@ -74,11 +74,16 @@ fn short_field(change: &FieldChange) -> String {
 }
 
 fn changed(path: &str, change: &FieldChange) -> String {
+    format!("{path} {}", values(change)).trim_end().to_owned()
+}
+
+/// The value before and after, without the path: `5→3`, `+3` or `-5`.
+pub fn values(change: &FieldChange) -> String {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) => format!("{path} {old}→{new}"),
-        (None, Some(new)) => format!("{path} +{new}"),
-        (Some(old), None) => format!("{path} -{old}"),
-        (None, None) => path.to_owned(),
+        (Some(old), Some(new)) => format!("{old}→{new}"),
+        (None, Some(new)) => format!("+{new}"),
+        (Some(old), None) => format!("-{old}"),
+        (None, None) => String::new(),
     }
 }
 

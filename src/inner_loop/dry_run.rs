@@ -4,9 +4,10 @@
 
 use jiff::Timestamp;
 use opdev_event::{
-    Action, Diagnostic, Held, HeldChange, Hurt, Place, Severity, ShadowDecision, ShadowObject, ShadowRun,
-    Skipped, words,
+    Action, Diagnostic, FieldChange, Held, HeldChange, Hurt, Place, Severity, ShadowDecision, ShadowObject,
+    ShadowRun, Skipped, words,
 };
+use opdev_object::diff::Change;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use opdev_operator::manager::ManagerRequest;
 use opdev_reconcile::dry_run_report::Shadowed;
@@ -69,7 +70,7 @@ pub(crate) async fn run(
             let held = held(&run, deleted, number);
             let place = Some(Place { file: path, line: 0, column: 0 });
             let problem = Diagnostic {
-                severity: Severity::Error,
+                severity: Severity::Warning,
                 message: format!("the new reconciler of {} is held: {}", kind.kind, held.why),
                 place,
                 excerpt: None,
@@ -112,7 +113,7 @@ pub(crate) async fn hold(
     let Some(why) = why else { return Verdict { run, problem: None, held: None } };
     let held = Held { change: HeldChange::Chart, why, ..held(&run, hurts, number) };
     let problem = Diagnostic {
-        severity: Severity::Error,
+        severity: Severity::Warning,
         message: format!("the saved chart of {} is held: {}", kind.kind, held.why),
         place: Some(Place { file: trial.watch.path().to_owned(), line: 0, column: 0 }),
         excerpt: None,
@@ -172,7 +173,7 @@ fn hurts(objects: &[ShadowObject]) -> Vec<Hurt> {
             let first = child.changes.first();
             let (rank, message) = match child.action {
                 Action::Deleted => (0, format!("deleted, for {} does not have it any more", parent.object)),
-                Action::Updated => (1, format!("changed for {}", parent.object)),
+                Action::Updated => (1, format!("{}, for {}", values(&child.changes), parent.object)),
                 Action::Created => (2, format!("created for {}", parent.object)),
             };
             let field = first.map(|change| change.path.to_string()).unwrap_or_default();
@@ -185,6 +186,17 @@ fn hurts(objects: &[ShadowObject]) -> Vec<Hurt> {
     }
     all.sort_by_key(|(rank, _)| *rank);
     all.into_iter().map(|(_, hurt)| hurt).collect()
+}
+
+/// The values of the first field before and after, and how many other fields change.
+fn values(changes: &[Change]) -> String {
+    let Some(first) = changes.first() else { return "changed".to_owned() };
+    let values = words::values(&FieldChange::from(first));
+    match changes.len() - 1 {
+        0 => values,
+        1 => format!("{values} and 1 field more"),
+        more => format!("{values} and {more} fields more"),
+    }
 }
 
 async fn ask(operator: &mpsc::Sender<ManagerRequest>, watch: &Arc<Watch>) -> Option<Shadowed> {
@@ -253,7 +265,9 @@ fn held(run: &ShadowRun, deleted: Vec<Hurt>, number: u64) -> Held {
 mod tests {
     use super::*;
     use opdev_event::ObjectChange;
+    use opdev_object::diff::diff;
     use opdev_object::meta::Gvk;
+    use serde_json::json;
 
     fn reference(kind: &str, name: &str) -> ObjectRef {
         ObjectRef { gvk: Gvk::new("a.b", "v1", kind), name: name.to_owned(), ..ObjectRef::default() }
@@ -305,6 +319,19 @@ mod tests {
         assert_eq!(found[0].message, "deleted, for Set a does not have it any more");
         let skipped = Skipped { object: reference("Set", "b"), why: "gone".to_owned() };
         assert!(reason_to_wait(&Shadowed { skipped: vec![skipped], ..Shadowed::default() }).is_some());
+    }
+
+    #[test]
+    fn a_field_that_would_change_is_told_with_its_values() {
+        let mut one = shadowed("a", &["p1"], None);
+        let child = &mut one.objects[0].children[0];
+        child.action = Action::Updated;
+        child.changes = diff(&json!({"spec": {"replicas": 1}}), &json!({"spec": {"replicas": 2}}));
+        assert_eq!(hurts(&one.objects)[0].field, ".spec.replicas");
+        assert_eq!(hurts(&one.objects)[0].message, "1→2, for Set a");
+        let child = &mut one.objects[0].children[0];
+        child.changes = diff(&json!({"spec": {"a": 1}}), &json!({"spec": {"a": 2, "b": 1}}));
+        assert_eq!(hurts(&one.objects)[0].message, "1→2 and 1 field more, for Set a");
     }
 
     #[test]

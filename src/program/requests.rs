@@ -264,10 +264,10 @@ fn places(reconcile: &Reconcile) -> String {
     if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }
 
-/// Returns true if a reconcile was asked for; one that is told again because of late calls was seen before.
+/// Returns true if a reconcile was asked for; one that is told again was seen before.
 fn is_asked(reconcile: &Reconcile) -> bool {
     let asked = reconcile.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
-    asked && reconcile.process.as_ref().is_none_or(|process| process.late_calls == 0)
+    asked && reconcile.process.as_ref().is_none_or(|process| !process.told_again)
 }
 
 /// Tells that the request has begun and how it has ended.

@@ -4,7 +4,7 @@ use super::budget::json_bytes;
 use super::shards::Shards;
 use opdev_event::Reconcile;
 use opdev_object::meta::ObjectKey;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Bytes of a reconcile beside its texts: texts and trees of values take about twice their JSON.
@@ -19,6 +19,8 @@ pub struct History {
     by_object: Shards<ObjectKey, Arc<VecDeque<Arc<Reconcile>>>>,
     bytes: usize,
     forgotten: u64,
+    /// Objects whose newest reconcile has failed.
+    failing: Arc<BTreeSet<ObjectKey>>,
     /// How many have been seen, those included that are no longer kept.
     pub total: u64,
 }
@@ -54,14 +56,31 @@ impl History {
         self.bytes
     }
 
+    /// Objects whose newest reconcile has failed.
+    pub fn failing(&self) -> &BTreeSet<ObjectKey> {
+        &self.failing
+    }
+
+    fn note_failure(&mut self, key: &ObjectKey, failed: bool) {
+        if self.failing.contains(key) != failed {
+            let failing = Arc::make_mut(&mut self.failing);
+            if failed {
+                failing.insert(key.clone());
+            } else {
+                failing.remove(key);
+            }
+        }
+    }
+
     /// Adds a reconcile. One that is told again, because more is known of it now, takes its own place.
     pub(super) fn push(&mut self, reconcile: &Arc<Reconcile>, per_object: usize, limit: usize) {
-        if reconcile.process.as_ref().is_some_and(|process| process.late_calls > 0) {
+        if reconcile.process.as_ref().is_some_and(|process| process.told_again) {
             self.replace(reconcile);
             return;
         }
         self.total += 1;
         let key = reconcile.object.key();
+        self.note_failure(&key, reconcile.failure.is_some());
         let ring = self.by_object.piece_mut(&key).entry(key).or_default();
         let ring = Arc::make_mut(ring);
         ring.push_back(Arc::clone(reconcile));
@@ -135,7 +154,54 @@ impl History {
             Arc::make_mut(ring).retain(|known| !Arc::ptr_eq(known, old));
             if ring.is_empty() {
                 piece.remove(&key);
+                self.note_failure(&key, false);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::State;
+    use crate::tests::reconcile;
+    use opdev_event::{Event, Outcome};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_guess_that_was_taken_back_makes_no_second_reconcile() {
+        let mut state = State::default();
+        let mut reconcile = reconcile(1, "a", Outcome::Unchanged);
+        reconcile.process = Some(Box::new(opdev_event::ProgramTrace {
+            controller: "a".to_owned(),
+            reconcile_id: "1".to_owned(),
+            traced: opdev_event::TraceLevel::Full,
+            reads: Vec::new(),
+            own_writes: Vec::new(),
+            guessed_calls: vec![0],
+            disturbed_calls: Vec::new(),
+            late_calls: 0,
+            told_again: false,
+            findings: Vec::new(),
+            evidence: opdev_event::evidence::Handover::default(),
+        }));
+        state.reduce(Event::Reconciled(Arc::new(reconcile.clone())));
+        let process = reconcile.process.as_mut().unwrap();
+        process.guessed_calls.clear();
+        process.told_again = true;
+        state.reduce(Event::Reconciled(Arc::new(reconcile)));
+        assert_eq!((state.history.all().len(), state.history.total), (1, 1));
+        assert!(state.history.all()[0].process.as_ref().unwrap().guessed_calls.is_empty());
+    }
+
+    #[test]
+    fn an_object_fails_until_a_reconcile_of_it_does_not() {
+        let mut state = State::default();
+        let key = reconcile(0, "a", Outcome::Unchanged).object.key();
+        for (id, outcome, fails) in
+            [(1, Outcome::Failed, true), (2, Outcome::Failed, true), (3, Outcome::Unchanged, false)]
+        {
+            state.reduce(Event::Reconciled(Arc::new(reconcile(id, "a", outcome))));
+            assert_eq!(state.history.failing().contains(&key), fails);
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
         // It has been printed when it ended.
-        Event::Reconciled(reconcile) if reconcile.process.as_ref().is_some_and(|process| process.late_calls > 0) => {
+        Event::Reconciled(reconcile) if reconcile.process.as_ref().is_some_and(|process| process.told_again) => {
             return None;
         }
         Event::Reconciled(reconcile) => (Some(reconcile.at), reconciled(reconcile)),

@@ -290,7 +290,7 @@ impl Crds {
         let id = format!("{name}@{}", origin.sources);
         let place = weighed.findings.first().and_then(|finding| finding.place.clone());
         let problem = Diagnostic {
-            severity: Severity::Error,
+            severity: Severity::Warning,
             message: format!("{name} is held: {why}"),
             excerpt: place.as_ref().and_then(|place: &Place| definition.excerpt(place)),
             place,

@@ -75,7 +75,7 @@ pub fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldCha
         orders.into_iter().filter(|order| !(is_bookkeeping(&order.path) || dependent && status(&order.path))),
     );
     changes.truncate(FIELDS);
-    mask::changes(kind, changes).iter().map(shorten).collect()
+    mask::changes(kind, changes).iter().map(FieldChange::from).collect()
 }
 
 fn counting(old: &Value, new: &Value, dependent: bool) -> Vec<Change> {
@@ -92,24 +92,27 @@ fn is_bookkeeping(path: &Path) -> bool {
     field(0) == "metadata" && BOOKKEEPING.contains(&field(1))
 }
 
-fn shorten(change: &Change) -> FieldChange {
-    let path = change.path.to_string();
-    if let Some(items) = change.reordered() {
-        let (old, new) = (format!("{items} items"), "the same in another order".to_owned());
-        return FieldChange { path, old: Some(old), new: Some(new) };
+impl From<&Change> for FieldChange {
+    /// Shortens the values; both show where they begin to differ.
+    fn from(change: &Change) -> Self {
+        let path = change.path.to_string();
+        if let Some(items) = change.reordered() {
+            let (old, new) = (format!("{items} items"), "the same in another order".to_owned());
+            return FieldChange { path, old: Some(old), new: Some(new) };
+        }
+        if let (Some(old), Some(new)) = (&change.old, &change.new) {
+            let (old, new) = (text(old), text(new));
+            let (line_of_old, line_of_new) = differing_lines(&old, &new);
+            let from = differing_from(line_of_old, line_of_new);
+            let (old, new) = (short(&old, line_of_old, from), short(&new, line_of_new, from));
+            return FieldChange { path, old: Some(old), new: Some(new) };
+        }
+        let one = |value: &Value| {
+            let text = text(value);
+            short(&text, text.lines().next().unwrap_or_default(), 0)
+        };
+        FieldChange { path, old: change.old.as_ref().map(one), new: change.new.as_ref().map(one) }
     }
-    if let (Some(old), Some(new)) = (&change.old, &change.new) {
-        let (old, new) = (text(old), text(new));
-        let (line_of_old, line_of_new) = differing_lines(&old, &new);
-        let from = differing_from(line_of_old, line_of_new);
-        let (old, new) = (short(&old, line_of_old, from), short(&new, line_of_new, from));
-        return FieldChange { path, old: Some(old), new: Some(new) };
-    }
-    let one = |value: &Value| {
-        let text = text(value);
-        short(&text, text.lines().next().unwrap_or_default(), 0)
-    };
-    FieldChange { path, old: change.old.as_ref().map(one), new: change.new.as_ref().map(one) }
 }
 
 fn text(value: &Value) -> String {

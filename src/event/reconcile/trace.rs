@@ -34,6 +34,9 @@ pub struct ProgramTrace {
     /// again with each.
     #[serde(default, skip_serializing_if = "is_none")]
     pub late_calls: u32,
+    /// True if it was told before, and more is known of it now: a late call, or whose a guessed call is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_again: bool,
     /// Its errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReadFinding>,

@@ -201,6 +201,7 @@ pub(crate) fn reconcile(evidence: Evidence) -> Reconcile {
             guessed_calls: Vec::new(),
             disturbed_calls: Vec::new(),
             late_calls: 0,
+            told_again: false,
             findings: Vec::new(),
             evidence: Handover::new(evidence),
         })),

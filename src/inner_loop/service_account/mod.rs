@@ -255,10 +255,21 @@ impl RoleSync {
             // The roles were fixed while the refusal was on its way.
             return;
         }
+        let same = |known: &MissingRule| known.group == refusal.group && known.resource == refusal.resource;
+        let is_known = |known: &MissingRule| same(known) && known.verbs.contains(&refusal.verb);
+        let needed = match self.rules.lock().iter().any(is_known) {
+            true => None,
+            false => Some((self.rules.clone(), refusal.group.clone(), refusal.resource.clone())),
+        };
+        let needed = match needed {
+            // The charts say at once what the next calls would be refused for.
+            Some((rules, group, resource)) => {
+                tokio::task::spawn_blocking(move || rules.needed(&group, &resource)).await.unwrap_or_default()
+            }
+            None => Vec::new(),
+        };
         let news = {
             let mut missing = self.rules.lock();
-            let same =
-                |known: &MissingRule| known.group == refusal.group && known.resource == refusal.resource;
             let index = missing.iter().position(same).unwrap_or_else(|| {
                 missing.push(MissingRule { verbs: Vec::new(), namespaces: Vec::new(), ..self.of(&refusal) });
                 missing.len() - 1
@@ -268,7 +279,9 @@ impl RoleSync {
             if new_verb {
                 rule.verbs.push(refusal.verb.clone());
                 rule.at = Timestamp::now();
-                rule.allow = opdev_generate::rbac::missing_rules::verbs(&rule.verbs, &rule.resource);
+                let more = needed.iter().filter(|verb| !rule.verbs.contains(verb));
+                let all: Vec<String> = rule.verbs.iter().chain(more).cloned().collect();
+                rule.allow = opdev_generate::rbac::missing_rules::verbs(&all, &rule.resource);
                 rule.message.clone_from(&refusal.message);
             }
             if !refusal.namespace.is_empty() && !rule.namespaces.contains(&refusal.namespace) {

@@ -46,6 +46,7 @@ impl Attribution {
         if let Some(process) = &mut again.process {
             process.late_calls -= u32::from(was_late && process.late_calls > 0);
             reconcile::without(&mut process.guessed_calls, place);
+            process.told_again = true;
         }
         *ended = Arc::new(again);
         (None, vec![Event::Reconciled(Arc::clone(ended))])
@@ -64,6 +65,7 @@ impl Attribution {
         let mut again = Reconcile::clone(ended);
         let Some(process) = &mut again.process else { return Vec::new() };
         process.guessed_calls.retain(|guessed| Some(*guessed) != place);
+        process.told_again = true;
         *ended = Arc::new(again);
         vec![Event::Reconciled(Arc::clone(ended))]
     }
@@ -78,6 +80,7 @@ impl Attribution {
         again.calls.push(reconcile::call_of(call, again.at));
         if let Some(process) = &mut again.process {
             process.late_calls += 1;
+            process.told_again = true;
             process.guessed_calls.extend(guessed.then_some(place));
         }
         *ended = Arc::new(again);

@@ -228,6 +228,7 @@ impl Open {
                 guessed_calls: self.guessed.clone(),
                 disturbed_calls,
                 late_calls: 0,
+                told_again: false,
                 findings: Vec::new(),
                 evidence: Handover::default(),
             })),

@@ -252,6 +252,7 @@ fn a_reconcile_that_is_told_again_takes_its_own_place() {
             guessed_calls: Vec::new(),
             disturbed_calls: Vec::new(),
             late_calls: late,
+            told_again: late > 0,
             findings: Vec::new(),
             evidence: opdev_event::evidence::Handover::default(),
         }));

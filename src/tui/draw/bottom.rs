@@ -7,6 +7,7 @@ use super::super::view::ViewState;
 use super::frame;
 use crate::act::open_file;
 use opdev_event::{Diagnostic, words};
+use opdev_panes::finding_sign::{diagnostic_role, diagnostic_sign};
 use opdev_panes::header::programs;
 use opdev_panes::keys::action::Do;
 use opdev_panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
@@ -146,7 +147,8 @@ fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<
         0 | 1 => String::new(),
         many => format!(" · 1 of {many}"),
     };
-    let title = Row::new(Role::Banner, format!(" ✗ {}{place}{many} ", what.unwrap_or_default()));
+    let title = format!(" {} {}{place}{many} ", diagnostic_sign(first, state), what.unwrap_or_default());
+    let title = Row::new(diagnostic_role(first), title);
     Some(BottomBlock { title, keys: keys(first, problems.len(), state, view), rows })
 }
 
@@ -169,7 +171,8 @@ fn keys(of: &Diagnostic, many: usize, state: &State, view: &ViewState) -> Row {
 /// line is known.
 fn faulty_line(of: &Diagnostic, cells: usize) -> Vec<Row> {
     let message = words::one_line(&of.message);
-    let alone = || wrap(&message, cells).into_iter().map(|line| Row::new(Role::Banner, line)).collect();
+    let alone =
+        || wrap(&message, cells).into_iter().map(|line| Row::new(diagnostic_role(of), line)).collect();
     let Some((number, code, caret)) = at_fault(of) else { return alone() };
     let gutter = number.len().max(3);
     let room = cells.saturating_sub(gutter + 3);
@@ -183,10 +186,10 @@ fn faulty_line(of: &Diagnostic, cells: usize) -> Vec<Row> {
     let before = width(&code.iter().skip(skip).take(caret - skip).collect::<String>());
     let beside = Row::new(Role::Dim, format!("{:gutter$} │ {}", "", " ".repeat(before)));
     if before + 2 + width(&message) <= room {
-        rows.push(beside.and(Role::Banner, format!("^ {message}")));
+        rows.push(beside.and(diagnostic_role(of), format!("^ {message}")));
         return rows;
     }
-    rows.push(beside.and(Role::Banner, "^"));
+    rows.push(beside.and(diagnostic_role(of), "^"));
     rows.extend(alone());
     rows
 }

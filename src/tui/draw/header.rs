@@ -6,6 +6,7 @@ use super::super::view::ViewState;
 use jiff::Timestamp;
 use opdev_event::{Fault, FaultRule, Protection, TroubleKind, words};
 use opdev_panes::finding_sign;
+use opdev_panes::header::failing::failing;
 use opdev_panes::header::parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
 use opdev_panes::header::programs;
 use opdev_panes::header::saves::{Save, live, refused};
@@ -151,7 +152,8 @@ fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     ];
     let some = all.into_iter().filter(|(_, count, ..)| *count > 0);
     let beside = beside.into_iter().map(|text| (7, Role::Busy, format!("↻ {text}")));
-    some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}"))).chain(beside).collect()
+    let some = some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}")));
+    some.chain(failing(state).map(|text| (8, Role::Bad, text))).chain(beside).collect()
 }
 
 /// Where the newest save stands: building, live, waiting for an answer, refused, broken, kept out.

@@ -471,6 +471,7 @@ fn what_is_noted_in_one_reconcile_is_no_warning() {
         guessed_calls: Vec::new(),
         disturbed_calls: Vec::new(),
         late_calls: 0,
+        told_again: false,
         findings: vec![note],
         evidence: opdev_event::evidence::Handover::default(),
     }));

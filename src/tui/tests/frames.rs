@@ -164,6 +164,31 @@ fn kinds_are_not_cut_beside_empty_columns() {
 }
 
 #[test]
+fn what_fails_and_has_no_row_stands_in_the_header() {
+    use super::fixture::{reconcile, reference};
+    use opdev_event::{Failure, Outcome};
+    let failed = |id: u64, kind: &str, fails: bool| {
+        let failure = Failure { chain: vec!["no answer".to_owned()], diagnostic: None, attempt: 3 };
+        let mut one = reconcile(id, "a", "17:03:00", vec![], Outcome::Failed, 1);
+        one.object = reference(kind, "a");
+        one.failure = fails.then_some(failure);
+        Event::Reconciled(one.into())
+    };
+    let first = |more: Vec<Event>| {
+        let state = of(events().into_iter().chain(more).collect());
+        let shown = text(&screen(&state, &mut ViewState::default(), "", HOME));
+        shown.lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(first(vec![failed(90, "Pod", true)]).contains("✗ Pod a fails"));
+    let two = first(vec![failed(90, "Pod", true), failed(91, "Node", true)]);
+    assert!(two.contains("✗ 2 objects fail"), "{two}");
+    let after = first(vec![failed(90, "Pod", true), failed(91, "Pod", false)]);
+    assert!(!after.contains("fail"), "{after}");
+    let custom = first(vec![failed(90, "Memcached", true)]);
+    assert!(!custom.contains("fails"), "it has a row: {custom}");
+}
+
+#[test]
 fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble() {
     use opdev_event::{Released, ShadowDecision, Verdict};
     let first = |more: Vec<Event>| {

@@ -51,6 +51,7 @@ fn trace(own: Option<u64>, name: &str) -> Option<Box<ProgramTrace>> {
         guessed_calls: Vec::new(),
         disturbed_calls: Vec::new(),
         late_calls: 0,
+        told_again: false,
         findings: Vec::new(),
         evidence: Handover::default(),
     }))

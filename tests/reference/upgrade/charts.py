@@ -7,9 +7,11 @@ Usage: charts.py OPDEV HELM KUBECTL FOLDER REPOSITORY[:PATH]...    (needs git)
        --pairs A=B,C=D    these tags instead
        --compat 4         opdev as this Helm; HELM has to be one
 
-REPOSITORY is a clone whose tags are CHART-VERSION. PATH is where a chart lies, charts/{chart} if it is not given; with `.` the whole
-repository is one chart, and its tags are versions. Pairs of each chart that needs no other chart: the last step to a new major
-version, and the newest two versions (in most charts a patch). A pair is a project with one kind whose chart is the older version, tagged; the newer version lies in the working tree.
+REPOSITORY is a clone whose tags are CHART-VERSION or CHART/VERSION. PATH is where a chart lies, charts/{chart} if it is not given; in a
+path without {chart} there is one chart, and the tags are its versions (`.` is the whole repository). Pairs of each chart: the last step
+to a new major version, and the newest two versions (in most charts a patch). The charts that a chart needs are taken from the same
+repositories; a chart that needs another one is left out. A pair is a project with one kind whose chart is the older version, tagged;
+the newer version lies in the working tree.
 Beside it, Helm installs the older version and upgrades to the newer one. Compared are the objects that are refused, and the workloads
 whose pods' template differs afterwards. FOLDER gets a row for each pair in pairs.json; differences and the sums go to the terminal.
 """
@@ -40,8 +42,8 @@ def versions(repository, path):
     """The tags of each chart, the oldest first."""
     found = {}
     for tag in run("git", "tag", cwd=repository).stdout.split():
-        match = re.match(r"(?:(.+?)-)?v?(\d+)\.(\d+)\.(\d+)$", tag)
-        if match and bool(match[1]) == (path != "."):
+        match = re.match(r"(?:(.+?)[-/])?v?(\d+)\.(\d+)\.(\d+)$", tag)
+        if match and bool(match[1]) == ("{chart}" in path):
             found.setdefault(match[1] or repository.parent.name.split("+")[-1], []).append((tuple(int(part) for part in match.groups()[1:]), tag))
     return {chart: sorted(tags) for chart, tags in sorted(found.items())}
 
@@ -56,7 +58,7 @@ def pairs(tags, count):
 
 
 def unpack(repository, tag, path, folder):
-    """The chart of a tag; False where it is not there or needs another chart."""
+    """The chart of a tag; False where it is not there."""
     tree = tag if path == "." else f"{tag}:{path}"
     archive = subprocess.run(["git", "archive", tree], cwd=repository, capture_output=True)
     if archive.returncode or run("git", "cat-file", "-e", f"{tag}:{path}/Chart.yaml".replace(":./", ":"), cwd=repository).returncode:
@@ -64,8 +66,51 @@ def unpack(repository, tag, path, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-    about = (folder / "Chart.yaml").read_text()
-    return "\ndependencies:" not in about and not (folder / "requirements.yaml").exists()
+    return True
+
+
+def shelves(repositories):
+    """Where charts are: each repository, the path of its charts, and their tags."""
+    for named in repositories:
+        place, _, path = named.partition(":")
+        place, path = pathlib.Path(place).resolve(), path or "charts/{chart}"
+        yield place, path, versions(place, path)
+
+
+def fits(version, wanted):
+    """Whether a version is of a range with one bound, such as 1.2.3, 1.2.x, ~1.2 or ^1.2; False for any other."""
+    match = re.match(r"([~^]?)v?(\d+)(?:\.(\d+|[xX*]))?(?:\.(\d+|[xX*]))?$", wanted.strip())
+    if not match:
+        return wanted.strip() == "*"
+    parts = [part for part in match.groups()[1:] if part and part.isdigit()]
+    least = tuple(int(part) for part in parts)
+    same = {"^": 1, "~": min(2, len(least))}.get(match[1], len(least))
+    return version[:same] == least[:same] and version >= least
+
+
+def complete(tools, places, folder):
+    """Puts the charts beside a chart that it needs; False where one of them is nowhere."""
+    listed = run(tools.helm, "dependency", "list", str(folder)).stdout.splitlines()[1:]
+    for name, wanted, *_ in (line.split("\t") for line in listed if line.count("\t") >= 3):
+        name, beside = name.strip(), folder / "charts" / name.strip()
+        if beside.exists() or list((folder / "charts").glob(f"{name}-*.tgz")):
+            continue
+        found = [(version, tag, place, path) for place, path, charts in places for version, tag in charts.get(name, [])
+                 if fits(version, wanted)]
+        if not found:
+            return False
+        _, tag, place, path = max(found, key=lambda one: one[0])
+        if not unpack(place, tag, path.format(chart=name), beside) or not complete(tools, places, beside):
+            return False
+    return True
+
+
+def both_ends(tools, places, place, path, chart, old, new):
+    """The folders of both versions of a chart; None where one of them cannot be had whole."""
+    folder = pathlib.Path(tools.folder).resolve()
+    ends = folder / "old" / chart, folder / "new" / chart
+    whole = (unpack(place, tag, path.format(chart=chart), end) and complete(tools, places, end) for tag, end in zip((old, new), ends))
+    return ends if all(whole) else None
 
 
 def project(folder, chart, old, new):
@@ -183,16 +228,16 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     only = set(filter(None, tools.only.split(",")))
     rows = []
-    for repository, path in (named.split(":") if ":" in named else (named, "charts/{chart}") for named in tools.repositories):
-        repository = pathlib.Path(repository).resolve()
-        for chart, tags in versions(repository, path).items():
+    places = list(shelves(tools.repositories))
+    for place, path, charts in places:
+        for chart, tags in charts.items():
             if only and chart not in only:
                 continue
             steps = [("named", *pair.split("=")) for pair in tools.pairs.split(",") if pair]
             named = {tag for _, tag in tags}
             for sort, old, new in [step for step in steps if set(step[1:]) <= named] if steps else pairs(tags, tools.steps):
-                ends = folder / "old" / chart, folder / "new" / chart
-                if not all(unpack(repository, tag, path.format(chart=chart), end) for tag, end in zip((old, new), ends)):
+                ends = both_ends(tools, places, place, path, chart, old, new)
+                if not ends:
                     continue
                 project(folder / "project", chart, *ends)
                 ours = by_opdev(tools, folder / "project")

@@ -1,9 +1,13 @@
 //! The rules that an operator was refused, and the role file with these rules added.
 
+use crate::manifests::{self, Asked};
+use crate::rbac::missing_rules::WRITE;
 use crate::rbac::role_files::{Account, Home, RoleFiles};
 use anyhow::{Context as _, Result, bail};
 use opdev_event::MissingRule;
 use opdev_os::read;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,6 +36,22 @@ pub struct Addition {
 impl Rules {
     pub fn lock(&self) -> std::sync::MutexGuard<'_, Vec<MissingRule>> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The verbs that the project's charts and markers need for a resource; none where they do not name it.
+    pub fn needed(&self, group: &str, resource: &str) -> Vec<String> {
+        let asked = Asked { charts: true, ..Asked::default() };
+        let made = manifests::roles(&self.root, &asked);
+        let roles = made.and_then(|made| super::roles(&made)).unwrap_or_default();
+        let names =
+            |list: &Value, name: &str| list.as_array().is_some_and(|all| all.iter().any(|one| one == name));
+        let rules = roles.iter().filter_map(|role| role["rules"].as_array()).flatten();
+        let rules =
+            rules.filter(|rule| names(&rule["apiGroups"], group) && names(&rule["resources"], resource));
+        let verbs = rules.filter_map(|rule| rule["verbs"].as_array()).flatten().filter_map(Value::as_str);
+        // A scaffold allows all verbs where a writer's are enough.
+        let each = verbs.flat_map(|verb| if verb == "*" { WRITE.to_vec() } else { vec![verb] });
+        each.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The role file with all missing rules in it.

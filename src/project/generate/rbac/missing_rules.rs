@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The verbs of a reader.
 const READ: [&str; 3] = ["get", "list", "watch"];
 /// The verbs of a writer.
-const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+pub(super) const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 /// The verbs to allow where these were refused: a few calls later the others would be refused, too.
 pub fn verbs(refused: &[String], resource: &str) -> Vec<String> {

@@ -250,7 +250,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut reconcile = crate::rbac::observed::tests::reconcile();
         let mut late = reconcile.clone();
-        late.process.as_mut().unwrap().late_calls = 1;
+        late.process.as_mut().unwrap().told_again = true;
         let run = |files: &[&str]| {
             let files = files.iter().map(|file| (*file).to_owned()).collect();
             let state = ProcessState::Running { pid: 1, files, since_save: std::time::Duration::ZERO };

@@ -271,6 +271,7 @@ pub(crate) mod tests {
                 guessed_calls: Vec::new(),
                 disturbed_calls: Vec::new(),
                 late_calls: 0,
+                told_again: false,
                 findings: Vec::new(),
                 evidence: Default::default(),
             })),
