@@ -152,7 +152,7 @@ fn every_definition_in_the_table_is_complete() {
 /// Objects of our own with the bytes that apimachinery 0.36's serializer makes of them, as hexadecimal lines.
 #[test]
 fn answers_are_the_bytes_of_the_real_serializer() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/protobuf");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/golden/protobuf");
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

@@ -93,7 +93,8 @@ fn through(api_version: &str, kind: &str, object: &mut Value) -> (Vec<u8>, Value
 
 #[test]
 fn every_kind_goes_round_as_the_real_serializer_has_it() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/protobuf/kinds.txt");
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/golden/protobuf/kinds.txt");
     let golden = std::fs::read_to_string(&path).unwrap();
     let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
     for line in golden.lines() {
