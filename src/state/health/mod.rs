@@ -3,6 +3,7 @@
 //! custom resource makes of its children is in `tree`.
 
 mod pod;
+pub mod signs;
 
 use opdev_object::meta;
 use serde_json::Value;

@@ -6,12 +6,12 @@ use super::super::toast::Toast;
 use super::super::view::ViewState;
 use super::frame;
 use crate::act::open_file;
-use opdev_event::{Diagnostic, words};
-use opdev_panes::finding_sign::{diagnostic_role, diagnostic_sign};
+use opdev_event::{Diagnostic, Severity, words};
 use opdev_panes::header::programs;
 use opdev_panes::keys::action::Do;
 use opdev_panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
 use opdev_panes::theme::Role;
+use opdev_state::health::signs::diagnostic_sign;
 use opdev_state::{Program, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -150,6 +150,13 @@ fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<
     let title = format!(" {} {}{place}{many} ", diagnostic_sign(first, state), what.unwrap_or_default());
     let title = Row::new(diagnostic_role(first), title);
     Some(BottomBlock { title, keys: keys(first, problems.len(), state, view), rows })
+}
+
+fn diagnostic_role(of: &Diagnostic) -> Role {
+    match of.severity {
+        Severity::Error => Role::Banner,
+        Severity::Warning => Role::Busy,
+    }
 }
 
 /// The keys that help with a problem.

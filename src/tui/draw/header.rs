@@ -6,7 +6,6 @@ use super::super::view::ViewState;
 use jiff::Timestamp;
 use opdev_event::{Fault, FaultRule, Protection, TroubleKind, words};
 use opdev_panes::finding_sign;
-use opdev_panes::header::failing::failing;
 use opdev_panes::header::parts::{ALWAYS, HeaderPart, LEAST_NAME, fitting, used};
 use opdev_panes::header::programs;
 use opdev_panes::header::saves::{Save, live, refused};
@@ -15,6 +14,7 @@ use opdev_panes::pages::background::short;
 use opdev_panes::text::{Row, cut, cut_apart, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;
+use opdev_state::health::signs::failing;
 use std::time::Duration;
 
 /// The counts of errors and warnings stand at the end of the line; their place stays free where there are none,

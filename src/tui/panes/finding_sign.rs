@@ -2,7 +2,7 @@
 
 use crate::text::Row;
 use crate::theme::Role;
-use opdev_event::{Diagnostic, FindingSeverity, RuleFinding, Severity};
+use opdev_event::{FindingSeverity, RuleFinding};
 use opdev_state::State;
 
 /// The colour of a finding.
@@ -41,22 +41,4 @@ pub fn badge(state: &State, words: bool) -> Row {
         badge = badge.and(Role::Busy, format!("⚠ {} ", named(warnings, "warning")));
     }
     badge
-}
-
-/// The sign of a diagnostic in the banner. A change that is held waits for an answer; nothing has failed.
-pub fn diagnostic_sign(of: &Diagnostic, state: &State) -> &'static str {
-    let is_held = state.impact.held.iter().any(|held| of.kind.as_ref() == Some(&held.kind));
-    match of.severity {
-        Severity::Error => "✗",
-        Severity::Warning if is_held => "?",
-        Severity::Warning => "⚠",
-    }
-}
-
-/// The role of a diagnostic in the banner.
-pub fn diagnostic_role(of: &Diagnostic) -> Role {
-    match of.severity {
-        Severity::Error => Role::Banner,
-        Severity::Warning => Role::Busy,
-    }
 }

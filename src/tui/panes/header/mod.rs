@@ -1,6 +1,5 @@
 //! The first line: which of its parts have room (`parts`), and how far the newest save is (`saves`, `programs`).
 
-pub mod failing;
 pub mod parts;
 pub mod programs;
 pub mod saves;

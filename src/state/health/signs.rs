@@ -1,7 +1,8 @@
-//! The part of the header about objects that fail out of sight.
+//! Signs of trouble in few words: objects that fail out of sight, and a diagnostic in the banner.
 
+use crate::State;
+use opdev_event::{Diagnostic, Severity};
 use opdev_object::meta::ObjectKey;
-use opdev_state::State;
 
 /// Objects whose reconciles fail and that have no row of their own, such as the Pods of a second controller.
 pub fn failing(state: &State) -> Option<String> {
@@ -15,4 +16,14 @@ pub fn failing(state: &State) -> Option<String> {
         }
         many => format!("✗ {} objects fail", many.len()),
     })
+}
+
+/// The sign of a diagnostic in the banner. A change that is held waits for an answer; nothing has failed.
+pub fn diagnostic_sign(of: &Diagnostic, state: &State) -> &'static str {
+    let is_held = state.impact.held.iter().any(|held| of.kind.as_ref() == Some(&held.kind));
+    match of.severity {
+        Severity::Error => "✗",
+        Severity::Warning if is_held => "?",
+        Severity::Warning => "⚠",
+    }
 }
