@@ -419,8 +419,7 @@ impl Life {
             }
             Ask::Restart => {}
             Ask::Stop => return self.stand_still().await,
-            Ask::Start if self.running.is_none() => return self.start(Vec::new()).await,
-            Ask::Start => return,
+            Ask::Start => return self.go_on().await,
         }
         self.crashes = Crashes::default();
         self.build().await;
@@ -506,14 +505,6 @@ impl Life {
         }
         self.vet.begin(&self.builder, &files);
         self.start(files).await;
-    }
-
-    /// Stops, and waits until somebody asks for a start.
-    async fn stand_still(&mut self) {
-        self.retry = None;
-        self.stop().await;
-        self.state = ProcessState::Waiting { why: "opdev to start it again".to_owned() };
-        self.tell().await;
     }
 
     async fn stop(&mut self) {

@@ -61,6 +61,11 @@ impl History {
         &self.failing
     }
 
+    /// An object that is gone fails no more, though its last reconcile did.
+    pub(super) fn object_gone(&mut self, key: &ObjectKey) {
+        self.note_failure(key, false);
+    }
+
     fn note_failure(&mut self, key: &ObjectKey, failed: bool) {
         if self.failing.contains(key) != failed {
             let failing = Arc::make_mut(&mut self.failing);

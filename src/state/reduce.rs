@@ -182,6 +182,7 @@ impl State {
             Arc::make_mut(&mut self.loops).remove(&event.object_ref.key());
         }
         self.latest = self.latest.max(Some(event.at));
+        self.history.object_gone(&event.object_ref.key());
         self.objects.remove_unrelated(&event.object_ref);
         if let Some(seen) = self.objects.remove(&event.object_ref) {
             let conditions = self.conditions.forget(&seen.key).unwrap_or_default();

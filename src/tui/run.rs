@@ -405,6 +405,7 @@ impl Loop {
             TerminalEvent::Resize(..) => {
                 self.guard.renew()?;
                 self.repaint()?;
+                self.gap = GAP;
                 return Ok(false);
             }
             TerminalEvent::FocusGained => {

@@ -3,14 +3,12 @@
 use super::said::StatusWords;
 use super::selectors::Selects;
 use super::templates::Template;
+use super::values::CHANGED_IN_PLACE;
 use super::{Live, Table, Workload, is_plane};
 use jiff::Timestamp;
 use opdev_event::ObjectSeen;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
-
-/// Kinds of children whose values are kept before it is known who has made them.
-const CHILDREN: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Service", "ConfigMap", "CronJob"];
 
 impl Table {
     /// An object as the API server has it.
@@ -38,7 +36,7 @@ impl Table {
             }
         }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
-            if !seen.metadata_only && self.makers.contains_key(&key) | CHILDREN.contains(&key.kind.as_str()) {
+            if !seen.metadata_only && CHANGED_IN_PLACE.contains(&key.kind.as_str()) {
                 self.values.take(&key, &seen.object, false, seen.at);
             }
             self.stranger_seen(&key, seen);

@@ -15,8 +15,33 @@ const FEW: usize = 8;
 const COUNTS: [&str; 6] = ["replicas", "size", "count", "instances", "nodes", "nodecount"];
 /// A text of this length stands in a child for no other reason.
 const TELLING: usize = 8;
+/// Names that stand in many places with the same value, and those for which the API server has a value of its
+/// own.
+const EVERYWHERE: [&str; 14] = [
+    "name",
+    "namespace",
+    "type",
+    "key",
+    "value",
+    "mode",
+    "kind",
+    "protocol",
+    "scheme",
+    "periodSeconds",
+    "timeoutSeconds",
+    "failureThreshold",
+    "successThreshold",
+    "initialDelaySeconds",
+];
+/// Parts of a spec in which a size is none of pods.
+const NO_PODS: [&str; 5] = ["storage", "disk", "volume", "persistence", "memory"];
+/// Children that an operator changes in place. Jobs and claims stay as they were made.
+pub(super) const CHANGED_IN_PLACE: [&str; 6] =
+    ["Deployment", "StatefulSet", "DaemonSet", "Service", "ConfigMap", "CronJob"];
+/// The API server may have shown a change before opdev has told of it.
+const LATE: SignedDuration = SignedDuration::from_secs(3);
 /// Fields of pods and containers. A spec that has one of these names means the one of its pods.
-const OF_PODS: [&str; 24] = [
+const OF_PODS: [&str; 21] = [
     "tolerations",
     "nodeSelector",
     "affinity",
@@ -24,13 +49,10 @@ const OF_PODS: [&str; 24] = [
     "priorityClassName",
     "serviceAccountName",
     "imagePullSecrets",
-    "imagePullPolicy",
     "securityContext",
     "hostNetwork",
     "hostAliases",
-    "dnsPolicy",
     "dnsConfig",
-    "terminationGracePeriodSeconds",
     "runtimeClassName",
     "env",
     "envFrom",
@@ -45,7 +67,7 @@ const OF_PODS: [&str; 24] = [
 /// Kinds with a template for pods.
 const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 /// Switches of a spec that tell the operator to leave its children alone.
-const PAUSES: [&str; 7] = ["suspend", "suspended", "pause", "paused", "stop", "stopped", "unmanaged"];
+const PAUSES: [&str; 4] = ["suspend", "pause", "stop", "unmanaged"];
 
 /// A part of a spec that somebody has changed: a text, a number, or a field that pods have, too.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +149,7 @@ impl Values {
             return match there {
                 // The pods have it already, with what the API server has added to it.
                 Some((_, value)) if !field.new.is_null() && holds(value, &field.new) => None,
-                Some((path, value)) => holds(value, &field.old).then_some(path),
+                Some((path, value)) => (!field.old.is_null() && holds(value, &field.old)).then_some(path),
                 None => field.old.is_null().then(|| ".spec.template.spec".to_owned()),
             };
         }
@@ -150,14 +172,21 @@ impl Table {
         let child_written = |write: &opdev_event::evidence::WriteFact| {
             !write.unchanged && write.object.key() != primary && !is_never(&write.object)
         };
-        if evidence.writes.iter().any(child_written) {
+        if evidence.writes.iter().any(child_written) || self.is_written_since(&primary, change.at - LATE) {
             self.values.changes.remove(&primary);
             return None;
         }
         let change = self.values.changes.get(&primary).filter(|change| !change.waits)?;
-        let scales = self.makers.keys().any(|key| key.kind == "HorizontalPodAutoscaler");
+        let scales =
+            |key: &ObjectKey| matches!(key.kind.as_str(), "HorizontalPodAutoscaler" | "ScaledObject");
+        let scales = self.makers.keys().chain(self.shown.keys()).any(scales);
         let own = |maker: &&super::Maker| {
-            maker.primary.key() == primary && maker.seen && !maker.gone && maker.deleted.is_none()
+            maker.primary.key() == primary
+                && maker.controller == evidence.controller
+                && CHANGED_IN_PLACE.contains(&maker.object.gvk.kind.as_str())
+                && maker.seen
+                && !maker.gone
+                && maker.deleted.is_none()
         };
         let mut children: Vec<&ObjectRef> =
             self.makers.values().filter(own).map(|maker| &maker.object).collect();
@@ -196,23 +225,55 @@ impl Table {
     }
 }
 
+impl Table {
+    /// True if a child of a custom resource was written since then, by whichever controller.
+    fn is_written_since(&self, primary: &ObjectKey, since: Timestamp) -> bool {
+        self.makers.iter().any(|(key, maker)| {
+            maker.primary.key() == *primary && self.written_at.get(key).is_some_and(|at| *at > since)
+        })
+    }
+}
+
 fn is_count(name: &str) -> bool {
     COUNTS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// True if the custom resource says that its children are to be left alone.
 fn is_paused(object: &Value) -> bool {
-    let spec = object["spec"].as_object().into_iter().flatten();
-    let switched = spec.into_iter().any(|(name, value)| {
-        value == &Value::Bool(true) && PAUSES.contains(&name.to_ascii_lowercase().as_str())
-    });
     let annotations = object["metadata"]["annotations"].as_object().into_iter().flatten();
-    switched || annotations.into_iter().any(|(name, _)| name.to_ascii_lowercase().contains("pause"))
+    let mut annotations = annotations.map(|(name, _)| name.to_ascii_lowercase());
+    says_pause(&object["spec"], 2)
+        || annotations.any(|name| ["pause", "reconcil", "unmanaged"].iter().any(|word| name.contains(word)))
+}
+
+/// True if a switch says so, or a state such as `managementState: Unmanaged`.
+fn says_pause(part: &Value, depth: usize) -> bool {
+    let mut fields = part.as_object().into_iter().flatten();
+    fields.any(|(name, value)| {
+        let name = name.to_ascii_lowercase();
+        let pauses = PAUSES.iter().any(|word| name.contains(word));
+        match value {
+            Value::Bool(on) => *on && pauses,
+            Value::String(state) => {
+                matches!(state.to_ascii_lowercase().as_str(), "unmanaged" | "paused" | "disabled")
+            }
+            Value::Object(inner) => {
+                let on = inner.get("enabled") == Some(&Value::Bool(true));
+                pauses && on || depth > 0 && says_pause(value, depth - 1)
+            }
+            _ => false,
+        }
+    })
 }
 
 /// The texts, numbers and fields of pods that have another value now; one more than a few at most.
 fn changed(old: &Value, new: &Value, path: &str, out: &mut Vec<ChangedValue>) {
-    if out.len() > FEW || old == new {
+    let nothing = |value: &Value| match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        value => value.is_null(),
+    };
+    if out.len() > FEW || old == new || nothing(old) && nothing(new) {
         return;
     }
     let name = path.rsplit('.').next().unwrap_or(path).split('[').next().unwrap_or_default();
@@ -264,17 +325,29 @@ fn still(part: &Value, path: &str, field: &ChangedValue) -> Option<String> {
 }
 
 fn is_same(name: &str, value: &Value, field: &ChangedValue) -> bool {
-    let named = name.eq_ignore_ascii_case(&field.name) || name == "replicas" && is_count(&field.name);
+    let pods = name == "replicas" && is_count(&field.name) && !is_no_pods(&field.path);
+    let named = name.eq_ignore_ascii_case(&field.name) && !EVERYWHERE.contains(&name);
     match (value, &field.old) {
         (Value::String(there), Value::String(old)) => {
             // The version of an image stands behind its colon.
             let tag =
                 name == "image" && there.strip_suffix(old.as_str()).is_some_and(|rest| rest.ends_with(':'));
-            there == old && (named || old.len() >= TELLING) || tag && !old.is_empty()
+            there == old && (named || is_telling(old)) || tag && !old.is_empty()
         }
-        (Value::Number(there), Value::Number(old)) => named && there == old,
+        (Value::Number(there), Value::Number(old)) => (named || pods) && there == old,
         _ => false,
     }
+}
+
+/// True for a path such as `.spec.storage.size`.
+fn is_no_pods(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    NO_PODS.iter().any(|part| path.contains(part))
+}
+
+/// True for a text that is no word of Kubernetes, such as `OnDelete`.
+fn is_telling(text: &str) -> bool {
+    text.len() >= TELLING && text.contains(|c: char| !c.is_ascii_alphabetic())
 }
 
 /// The first field with this name, and where it stands.

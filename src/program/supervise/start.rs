@@ -89,6 +89,24 @@ impl Life {
         }
     }
 
+    /// Stops, and waits until somebody asks for a start.
+    pub(super) async fn stand_still(&mut self) {
+        (self.retry, self.building) = (None, None);
+        self.stop().await;
+        self.state = ProcessState::Waiting { why: "opdev to start it again".to_owned() };
+        self.tell().await;
+    }
+
+    /// Starts what was built last, if nothing runs.
+    pub(super) async fn go_on(&mut self) {
+        self.retry = None;
+        match self.running {
+            Some(_) => {}
+            None if self.fresh => self.start_fresh().await,
+            None => self.start(Vec::new()).await,
+        }
+    }
+
     /// The variables that are set for the program. The project's own count more than those of its Deployment,
     /// but for the cluster.
     fn environment(&self, environment: &Environment) -> BTreeMap<String, String> {

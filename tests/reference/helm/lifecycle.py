@@ -132,9 +132,11 @@ def until(condition, seconds=60):
 def is_drawn_anew(tools, server, chart):
     """Whether a chart says something else each time, though it sees what is installed: then the operator upgrades it each time."""
     words = ["upgrade", RELEASE, str(chart), "--dry-run=server", "-n", "default", "-o", "json"]
-    again = run(tools.helm, *words, env=server.env).stdout
-    installed = run(tools.helm, "get", "manifest", RELEASE, "-n", "default", env=server.env).stdout
-    return json.loads(again or "{}").get("manifest", "").strip() != installed.strip()
+    drawn = [run(tools.helm, *words, env=server.env) for _ in range(2)]
+    if any(one.returncode for one in drawn):
+        return False
+    first, second = (json.loads(one.stdout)["manifest"].strip() for one in drawn)
+    return first != second
 
 
 def by_helm(tools, folder, old, new):

@@ -12,11 +12,12 @@ pub(crate) static RULE: Rule = Rule {
     name: "change does not reach the child",
     what: "A field of the custom resource was changed, and a child goes on with the old value. The operator uses \
            the field when it makes the child, and does not compare it when it updates the child.",
-    when: "a reconcile that has read the new spec ended well and wrote no child. 6 s later a child still has the \
-             old value, under the same name or as a text of its own, and nothing was written since. A hint for \
-           fields of pods, such as tolerations or resources, that were set, changed or taken away.",
-    never: "custom resources that are paused; numbers of replicas beside a HorizontalPodAutoscaler; claims of \
-            StatefulSets; values that no child has shown; more than eight fields at once. An operator that goes \
+    when: "a reconcile that has read the new spec ended well and wrote no child. 6 s later a Deployment, StatefulSet, \
+           DaemonSet, Service, ConfigMap or CronJob that this controller has made still has the old value, under the \
+           same name or as a text of its own. A hint for whole fields of pods, such as tolerations or resources, \
+           that were set, changed or taken away and that no pod follows.",
+    never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; claims and Jobs; \
+            names that stand everywhere, such as type; more than eight fields at once. An operator that goes \
             on step by step may come to it later.",
     fix: "Compare the field when the child is updated: controllerutil.CreateOrUpdate sets it in its function each \
           time.",
@@ -183,6 +184,8 @@ mod tests {
         assert!(found.is_empty(), "no container had the old one: {found:?}");
         let taken = told(&json!({"tolerations": tolerations}), &json!({}), reconciled);
         assert!(taken.is_empty(), "the pods never had them: {taken:?}");
+        let empty = told(&json!({}), &json!({"tolerations": [], "affinity": {}}), reconciled);
+        assert!(empty.is_empty(), "there is nothing to write: {empty:?}");
         let extra = told(&json!({}), &json!({"extraArgs": ["-v"]}), reconciled);
         assert!(extra.is_empty(), "no field of pods: {extra:?}");
     }
