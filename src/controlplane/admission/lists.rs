@@ -10,7 +10,7 @@ pub(crate) trait Lists {
     /// As `View::list`.
     fn objects(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
-    /// What is known of the objects of a resource without reading them.
+    /// The facts about the objects of a resource that are known without reading them.
     fn indexing(&self, _resource: &str) -> &'static Indexing {
         &Indexing::COMMON
     }

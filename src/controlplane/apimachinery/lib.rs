@@ -1,4 +1,4 @@
-//! What the other packages of the control plane have in common: resources and their metadata, an error as
+//! The common ground of the control plane's packages: resources and their metadata, an error as
 //! clients get it, protobuf, users, quotas, schedules, and what a controller sees of the plane and asks of
 //! it. Never holds an object, never knows a verb.
 

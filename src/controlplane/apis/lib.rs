@@ -1,4 +1,4 @@
-//! What the built-in kinds are, one object at a time: reading a body as their Go types would, defaults,
+//! The built-in kinds, one object at a time: reading a body as their Go types would, defaults,
 //! refusals, limits, the standards of pods, and the columns of Tables. Pure: never looks at another object,
 //! never knows who asks. The registry says which kind has which of these.
 

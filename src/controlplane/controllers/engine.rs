@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The API server as the engine sees it: reads, and writes on somebody's behalf.
 pub trait Plane {
-    /// What there is to read.
+    /// The objects that can be read.
     fn view(&self) -> &dyn View;
 
     /// Carries out a write; gives the object afterwards, of a delete its last state.

@@ -1,4 +1,4 @@
-//! What lies below the registry, with the kinds that the registry brings.
+//! Tests of the packages below the registry, with the kinds that the registry brings.
 
 mod attributes;
 mod metadata;

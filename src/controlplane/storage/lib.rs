@@ -460,7 +460,7 @@ fn indexing(table: &str) -> &'static Indexing {
     }
 }
 
-/// What is known of a service: no address, no ports, and its selector.
+/// The facts about a service: no address, no ports, and its selector.
 #[cfg(test)]
 fn selector(service: &Value) -> String {
     let pairs = service["spec"]["selector"].as_object().into_iter().flatten();

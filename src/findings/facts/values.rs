@@ -158,7 +158,7 @@ impl Values {
 }
 
 impl Table {
-    /// What has to be judged later because a reconcile saw a changed spec and wrote no child: the first child
+    /// A judgement for later, after a reconcile that saw a changed spec and wrote no child: the first child
     /// that still has an old value.
     pub(super) fn unapplied(&mut self, evidence: &Evidence) -> Option<(Wait, ObjectRef)> {
         let primary = evidence.object.key();
@@ -307,8 +307,8 @@ fn changed(old: &Value, new: &Value, path: &str, out: &mut Vec<ChangedValue>) {
     }
 }
 
-/// The first place below a part of a child where the old value of a field stands: under the same name, or as a
-/// text that nothing else would say. Claims of a StatefulSet cannot be changed.
+/// The first place below a part of a child where the old value of a field stands: under the same name, or as
+/// a text that nothing else would say. Claims of a StatefulSet cannot be changed.
 fn still(part: &Value, path: &str, field: &ChangedValue) -> Option<String> {
     match part {
         Value::Object(fields) => {

@@ -1,6 +1,6 @@
-//! Somebody disturbs a settled sample, as happens in each cluster: a child is deleted, a child is changed, and
-//! the custom resource is changed while the operator's program does not run. Findings judge the answer. Only
-//! on a control plane of its own, never on a cluster.
+//! Somebody disturbs a settled sample, as happens in each cluster: a child is deleted, a child is changed,
+//! and the custom resource is changed while the operator's program does not run. Findings judge the answer.
+//! Only on a control plane of its own, never on a cluster.
 
 use super::{SampleRun, Wrong, api};
 use crate::inventory::{may_stay, stays};
@@ -61,8 +61,8 @@ impl SampleRun<'_> {
         well
     }
 
-    /// The first child of each kind that the operator has made and that is there. Data, and what ends by itself,
-    /// is left alone: nobody may be able to make it again.
+    /// The first child of each kind that the operator has made and that is there. Data, and what ends by
+    /// itself, is left alone: nobody may be able to make it again.
     async fn children(&self) -> Vec<ObjectRef> {
         const LEFT_ALONE: [&str; 4] = ["Secret", "Namespace", "Job", "Pod"];
         let state = self.world.state();
@@ -89,8 +89,8 @@ impl SampleRun<'_> {
         found
     }
 
-    /// Deletes one child after the other and waits until it is back. One that nobody makes again is put back; one
-    /// that may not be deleted, or has gone with another one, is left alone.
+    /// Deletes one child after the other and waits until it is back. One that nobody makes again is put
+    /// back; one that may not be deleted, or has gone with another one, is left alone.
     async fn children_deleted(&self, children: &[ObjectRef]) -> Result<(), Wrong> {
         for child in children {
             let Some(there) = self.live(child).await? else { continue };
@@ -121,8 +121,8 @@ impl SampleRun<'_> {
         Ok(())
     }
 
-    /// Stops the program, changes each custom resource, starts the program, and changes them back. Its webhooks
-    /// do not answer meanwhile: a custom resource that they guard stays as it is.
+    /// Stops the program, changes each custom resource, starts the program, and changes them back. Its
+    /// webhooks do not answer meanwhile: a custom resource that they guard stays as it is.
     async fn changed_while_stopped(&mut self) -> Result<(), Wrong> {
         let runs = |state: &State| state.programs.runs().any(|run| is_running(&run.state));
         self.world.ask(OperatorTask::StopPrograms, self.limit).await?;
@@ -151,8 +151,8 @@ impl SampleRun<'_> {
         self.settled_again("the custom resource was changed and changed back").await
     }
 
-    /// Changes each custom resource as far as the API server takes it; those with one replica more, with the way
-    /// back.
+    /// Changes each custom resource as far as the API server takes it; those with one replica more, with the
+    /// way back.
     async fn custom_changed(&self) -> Vec<(ObjectRef, Value)> {
         let mut changed = Vec::new();
         for object in &self.objects {
@@ -167,8 +167,9 @@ impl SampleRun<'_> {
         changed
     }
 
-    /// Waits until the program has reconciled each object since a reconcile, but not for long: its predicates may
-    /// drop what is there at its start, and a program that does not tell of its reconciles may have nothing to do.
+    /// Waits until the program has reconciled each object since a reconcile, but not for long: its
+    /// predicates may drop what is there at its start, and a program that does not tell of its reconciles
+    /// may have nothing to do.
     async fn reconciled_after(&self, reconcile: u64) {
         let keys = self.objects.iter().map(ObjectRef::key);
         let state = self.world.state();
@@ -260,8 +261,8 @@ fn change_of(child: &DynamicObject) -> Value {
     change
 }
 
-/// A change of a custom resource as a merge patch, and the one that takes back its spec: one replica more where
-/// a field says how many, and an annotation.
+/// A change of a custom resource as a merge patch, and the one that takes back its spec: one replica more
+/// where a field says how many, and an annotation.
 fn change_of_custom(object: &DynamicObject) -> (Value, Value) {
     let marks = json!({"annotations": {MARK: MANAGER}});
     let count = object.data.get("spec").and_then(|spec| count_in(spec, DEPTH));

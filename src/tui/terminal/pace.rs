@@ -11,7 +11,7 @@ pub const GAP: Duration = Duration::from_millis(16);
 const LONGEST_GAP: Duration = Duration::from_millis(200);
 /// The distance of frames where many come one after the other.
 const CALM_GAP: Duration = Duration::from_millis(100);
-/// As many frames within a second are many.
+/// The number of frames within a second that is many.
 const MANY: usize = 8;
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -20,8 +20,8 @@ const SECOND: Duration = Duration::from_secs(1);
 pub struct Pace(VecDeque<Instant>);
 
 impl Pace {
-    /// How long the next frame waits after one that was drawn from `begun` to `drawn`. A key that waits for one
-    /// takes [`GAP`] instead.
+    /// The wait of the next frame after one that was drawn from `begun` to `drawn`. A key that waits for a
+    /// frame takes [`GAP`] instead.
     pub fn after(&mut self, begun: Instant, drawn: Instant) -> Duration {
         self.0.push_back(drawn);
         while self.0.front().is_some_and(|old| drawn.duration_since(*old) >= SECOND) {

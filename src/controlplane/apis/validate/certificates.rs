@@ -2,10 +2,10 @@
 //! asks if a request's key is its own.
 
 use super::checks::{absent, entries, immutable};
-use super::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use x509_cert::Certificate;

@@ -1,8 +1,8 @@
 //! The checks that many kinds share: ranges, enumerations, ports, percentages, labels, selectors. Each takes
 //! the field's path and adds what is wrong.
 
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::resource::quantity;
 use serde_json::Value;
 

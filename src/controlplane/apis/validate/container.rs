@@ -4,8 +4,8 @@ use super::checks::{
     absent, amount, at_least_zero, entries, identity, items, named, one_of, optional, port, port_number,
     quantity_at_least_zero,
 };
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];

@@ -2,8 +2,8 @@
 //! manages it.
 
 use super::checks::items;
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];

@@ -24,7 +24,7 @@ pub use workloads::print_emptied_labels;
 
 use crate::Part;
 use opdev_apimachinery::error::Cause;
-use opdev_apimachinery::resource::{Resource, names};
+use opdev_apimachinery::resource::Resource;
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 

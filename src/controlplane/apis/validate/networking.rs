@@ -1,8 +1,8 @@
 //! Refusals of services and ingresses.
 
 use super::checks::{absent, entries, items, labels, named, one_of, optional, port, port_number};
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 
 const EXPOSED: [&str; 2] = ["NodePort", "LoadBalancer"];

@@ -1,8 +1,9 @@
 //! Refusals of pods and pod templates. Read `container` for what is inside.
 
 use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
-use super::{container, names};
+use super::container;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 

@@ -179,7 +179,7 @@ fn resources(found: &Value, place: &str, causes: &mut Vec<Cause>) {
             let names = items(&found["resourceNames"]);
             for (at, name) in names.iter().enumerate() {
                 let place = format!("{place}.resourceNames[{at}]");
-                named(&place, name, super::names::path_segment, causes);
+                named(&place, name, opdev_apimachinery::resource::names::path_segment, causes);
                 if names[..at].contains(name) {
                     causes.push(Cause::duplicate(place, name));
                 }
@@ -323,7 +323,12 @@ fn param_ref(found: &Value, place: &str, causes: &mut Vec<Cause>) {
     const EXCLUSIVE: &str = "name and selector are mutually exclusive";
     let (name, selected) = (!absent(&found["name"]), found["selector"].is_object());
     if name {
-        named(&format!("{place}.name"), &found["name"], super::names::path_segment, causes);
+        named(
+            &format!("{place}.name"),
+            &found["name"],
+            opdev_apimachinery::resource::names::path_segment,
+            causes,
+        );
         if selected {
             causes.push(Cause::forbidden(format!("{place}.name"), EXCLUSIVE));
         }

@@ -1,8 +1,8 @@
 //! Refusals of roles and their bindings.
 
 use super::checks::{absent, items, named, wrong_struct};
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use super::checks::{
     absent, amount, at_least_zero, at_most_all, items, named, one_of, optional, selector, share, wrong_struct,
 };
-use super::names;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
 

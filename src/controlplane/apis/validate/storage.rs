@@ -1,9 +1,9 @@
 //! Refusals of config maps, secrets and claims.
 
 use super::checks::{absent, amount, entries, immutable, items, named, optional, selector};
-use super::names;
 use base64::Engine;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::resource::quantity;
 use serde_json::{Value, json};
 

@@ -4,8 +4,9 @@ use super::checks::{
     absent, at_least_zero, at_most_all, immutable, items, named, one_of, selector, selects_all, share,
     share_value, wrong_struct,
 };
-use super::{names, pod, storage};
+use super::{pod, storage};
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What is known of an object without its tree, by the indexing of its kind.
+//! Facts about an object that are known without its tree, by the indexing of its kind.
 
 use crate::indexing;
 use opdev_apimachinery::attributes::{Attributes, PodField, ServiceField, Shared};

@@ -16,9 +16,9 @@ pub(crate) static RULE: Rule = Rule {
            DaemonSet, Service, ConfigMap or CronJob that this controller has made still has the old value, under the \
            same name or as a text of its own. A hint for whole fields of pods, such as tolerations or resources, \
            that were set, changed or taken away and that no pod follows.",
-    never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; claims and Jobs; \
-            names that stand everywhere, such as type; more than eight fields at once. An operator that goes \
-            on step by step may come to it later.",
+    never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; \
+            claims and Jobs. Names that stand everywhere, such as type, do not count, nor do more than eight \
+            fields at once. An operator that goes on step by step may come to it later.",
     fix: "Compare the field when the child is updated: controllerutil.CreateOrUpdate sets it in its function each \
           time.",
     ends: Ends::WithChild,
