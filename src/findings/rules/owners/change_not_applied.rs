@@ -12,10 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "change does not reach the child",
     what: "A field of the custom resource was changed, and a child goes on with the old value. The operator uses \
            the field when it makes the child, and does not compare it when it updates the child.",
-    when: "a reconcile that has read the new spec ended well and wrote no child. 6 s later a child still has \
-           the old value, under the same name or as a text of its own. It has to be a Deployment, StatefulSet, \
-           DaemonSet, Service, ConfigMap or CronJob that this controller has made. A hint for whole fields of \
-           pods, such as tolerations, that were set, changed or taken away and that no pod follows.",
+    when: "a child still has the old value 6 s after a reconcile that has read the new spec, ended well and \
+           wrote no child. The value stands under the same name, or as a text of its own. The child has to be a \
+           Deployment, StatefulSet, DaemonSet, Service, ConfigMap or CronJob of this controller. A hint for whole \
+           fields of pods, such as tolerations, that were set, changed or taken away and that no pod follows.",
     never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; \
             claims and Jobs. Names that stand everywhere, such as type, do not count, nor do more than eight \
             fields at once. An operator that goes on step by step may come to it later.",
