@@ -24,8 +24,9 @@ fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
         "metadata": {"name": name, "namespace": "default", "labels": labels},
         "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
     });
-    for (field, value) in spec.as_object().unwrap() {
-        object["spec"][field] = value.clone();
+    let Value::Object(spec) = spec else { panic!("a spec has fields") };
+    for (field, value) in spec {
+        object["spec"][field] = value;
     }
     object
 }
