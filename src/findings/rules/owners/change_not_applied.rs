@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     name: "change does not reach the child",
     what: "A field of the custom resource was changed, and a child goes on with the old value. The operator uses \
            the field when it makes the child, and does not compare it when it updates the child.",
-    when: "a child still has the old value 6 s after a reconcile that has read the new spec, ended well and \
-           wrote no child. The value stands under the same name, or as a text of its own. The child has to be a \
+    when: "6 s after a good reconcile that has read the new spec and wrote no child, a child still has the old \
+           value. The value stands under the same name, or as a text of its own. The child has to be a \
            Deployment, StatefulSet, DaemonSet, Service, ConfigMap or CronJob of this controller. A hint for whole \
            fields of pods, such as tolerations, that were set, changed or taken away and that no pod follows.",
     never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; \
