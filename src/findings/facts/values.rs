@@ -115,7 +115,6 @@ impl Values {
         let (old, new) = (old.read(), body.read());
         let mut fields = Vec::new();
         changed(&old["spec"], &new["spec"], ".spec", &mut fields);
-        fields.truncate(FEW + 1);
         if fields.is_empty() || fields.len() > FEW || is_paused(&new) {
             self.changes.remove(key);
             return;
@@ -218,14 +217,10 @@ impl Table {
         let same = self.live.get(primary).is_some_and(|live| {
             live.generation == generation && live.deleting.is_none() && live.gone.is_none()
         });
-        let written = self.makers.iter().any(|(key, maker)| {
-            maker.primary.key() == *primary && self.written_at.get(key).is_some_and(|at| *at > changed_at)
-        });
-        same && !written && self.values.old_in(child, field).is_some()
+        same && !self.is_written_since(primary, changed_at - LATE)
+            && self.values.old_in(child, field).is_some()
     }
-}
 
-impl Table {
     /// True if a child of a custom resource was written since then, by whichever controller.
     fn is_written_since(&self, primary: &ObjectKey, since: Timestamp) -> bool {
         self.makers.iter().any(|(key, maker)| {
@@ -277,8 +272,9 @@ fn changed(old: &Value, new: &Value, path: &str, out: &mut Vec<ChangedValue>) {
         return;
     }
     let name = path.rsplit('.').next().unwrap_or(path).split('[').next().unwrap_or_default();
+    let filled = |value: &Value| if nothing(value) { Value::Null } else { value.clone() };
     let whole =
-        || ChangedValue { path: path.to_owned(), name: name.to_owned(), old: old.clone(), new: new.clone() };
+        || ChangedValue { path: path.to_owned(), name: name.to_owned(), old: filled(old), new: filled(new) };
     if OF_PODS.contains(&name) && !path.ends_with(']') {
         out.push(whole());
         return;

@@ -179,6 +179,8 @@ mod tests {
             found[0].1.contains("was set") && found[0].1.contains("has none at .spec.template.spec"),
             "{found:?}"
         );
+        let empty = told(&json!({"tolerations": []}), &json!({"tolerations": tolerations}), reconciled);
+        assert!(empty.len() == 1 && empty[0].1.contains("was set"), "an empty list is none: {empty:?}");
         let name = |name: &str| json!({"web": {"resources": {"limits": {"cpu": name}}}});
         let found = told(&name("1"), &name("2"), reconciled);
         assert!(found.is_empty(), "no container had the old one: {found:?}");
