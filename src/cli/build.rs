@@ -1,4 +1,4 @@
-//! How the program is linked, and whether the tests have the real helm and kubectl at hand.
+//! How the program is linked, and which programs the tests have at hand.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ fn main() {
     if links_with_glibc() {
         link_libgcc_in();
     }
-    tell_of_oracles();
+    tell_of_programs();
 }
 
 fn target(what: &str) -> String {
@@ -36,12 +36,24 @@ fn link_libgcc_in() {
     }
 }
 
-/// Under `CI=true` they must be.
-fn tell_of_oracles() {
-    println!("cargo::rustc-check-cfg=cfg(oracles)");
+/// Tests that lack a program are ignored, and counted by the runner in its last line. Under `CI=true` none
+/// may be left out: they run, and fail without it.
+fn tell_of_programs() {
     println!("cargo::rerun-if-env-changed=OPDEV_ORACLES");
     println!("cargo::rerun-if-env-changed=CI");
-    if std::env::var_os("OPDEV_ORACLES").is_some() || std::env::var("CI").is_ok_and(|ci| ci == "true") {
-        println!("cargo::rustc-cfg=oracles");
+    let everything = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    let runs = |program: &str, argument: &str| {
+        Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+    };
+    for (name, there) in [
+        ("oracles", std::env::var_os("OPDEV_ORACLES").is_some()),
+        ("go", runs("go", "version")),
+        ("python", runs("python3", "--version")),
+        ("xmllint", runs("xmllint", "--version")),
+    ] {
+        println!("cargo::rustc-check-cfg=cfg({name})");
+        if everything || there {
+            println!("cargo::rustc-cfg={name}");
+        }
     }
 }

@@ -62,7 +62,7 @@ impl Running {
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
         }
-        let giving_back = self.handler.copies.give_all_back();
+        let giving_back = self.handler.cluster().copies.give_all_back();
         if tokio::time::timeout(PATIENCE, giving_back).await.is_err() {
             tracing::warn!("frozen copies were not given back in time; the next opdev does it");
         }
@@ -80,7 +80,7 @@ impl Running {
         requests: &mut mpsc::Receiver<(RequestId, Request)>,
     ) -> Result<bool> {
         // A cluster that may not be written to is left as it is.
-        let how = if self.handler.guard.read_only.holds() { OnExit::Leave } else { how };
+        let how = if self.handler.cluster().guard.read_only.holds() { OnExit::Leave } else { how };
         let (handler, scope) = (self.handler.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
         let programs = (how == OnExit::Release).then(|| std::mem::take(&mut self.programs));

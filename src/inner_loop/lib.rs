@@ -51,8 +51,7 @@ use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
 use opdev_requests::deployed_copies::{Copies, Marks};
 use opdev_requests::guard::Guard;
-use opdev_requests::reload_request::Ask;
-use opdev_requests::{Drafts, Opdev, Requests, Tasks, UndoList};
+use opdev_requests::{Cluster, Opdev, Operator, Requests};
 use opdev_sources::Sources;
 use opdev_sources::load::{Loaded, Options};
 use opening::{Opened, Opener, Opening};
@@ -251,8 +250,9 @@ fn looked_at(
 
 /// Copies of the operator are looked for where there may be any.
 fn look_for_copies(handler: &Requests, tasks: &TaskTracker, shutdown: &CancellationToken) {
-    if !handler.embedded {
-        let copies = handler.copies.clone();
+    let cluster = handler.cluster();
+    if !cluster.embedded {
+        let copies = cluster.copies.clone();
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
     }
 }
@@ -333,7 +333,8 @@ impl Running {
             shutdown.clone(),
         );
         let (pod_logs, kind_tables) = looked_at(opened, &namespace, &tasks, shutdown);
-        let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
+        let asked = Operator { manager: to_manager, reloader: to_reloader, sources: sources.clone(), rules };
+        let handler = handler(input, opened, asked);
         look_for_copies(&handler, &tasks, shutdown);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let place = place(input, opened, (&sources, &numbers), identity.as_ref());
@@ -422,14 +423,14 @@ impl Running {
             (sources.watches.iter().map(|watch| watch.gvk.clone()).collect(), shown.collect())
         };
         self.observer.watch(reconciled, shown);
-        let trust = &self.handler.trust;
+        let trust = self.handler.trust();
         let (now, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.apply_on_start)
             .into_iter()
             .partition(|(_, (_, needs))| needs.as_ref().is_none_or(|permission| trust.grants(permission)));
         // Asked again, the user may allow it.
         self.apply_on_start = refused;
         for (id, (path, _)) in now {
-            let handler = Requests { at_start: true, ..self.handler.clone() };
+            let handler = self.handler.at_start();
             let mut awaited = self.crds_awaited.clone();
             let applying = async move {
                 // A listener that is gone keeps nobody waiting.
@@ -445,7 +446,7 @@ impl Running {
         if let Task::Sources(SourcesTask::Reload) = task {
             // Watches that were refused for want of a right are tried again, too.
             self.awake.send_modify(|count| *count += 1);
-            let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
+            self.handler.is_connected().await;
         }
         if self.programs.takes(id, &task, &self.sources.borrow(), &self.events) {
             return;
@@ -522,20 +523,14 @@ fn sync_roles(
 }
 
 /// The handler that carries out the user's requests.
-fn handler(
-    input: &Input,
-    Opened { connection, events, .. }: &Opened,
-    operator: mpsc::Sender<ManagerRequest>,
-    reloader: mpsc::Sender<Ask>,
-    sources: watch::Receiver<Arc<Sources>>,
-) -> Requests {
+fn handler(input: &Input, Opened { connection, events, .. }: &Opened, operator: Operator) -> Requests {
     let project = &input.project;
     let guard = Guard {
         context: connection.cluster.name.clone(),
         read_only: connection.read_only.clone(),
         events: events.clone(),
-        operator: operator.clone(),
-        reloader: reloader.clone(),
+        operator: operator.manager.clone(),
+        reloader: operator.reloader.clone(),
     };
     let copies = Copies {
         client: connection.client.clone(),
@@ -544,25 +539,15 @@ fn handler(
         marks: Arc::new(Marks::of(&project.root, &project.name, &connection.namespace)),
         known: Arc::default(),
     };
-    Requests {
-        reloader,
-        operator,
+    let cluster = Cluster {
         client: connection.client.clone(),
-        project: project.clone(),
         namespace: connection.namespace.clone(),
         embedded: connection.cluster.embedded,
-        events: events.clone(),
         guard,
         copies,
-        tasks: Tasks::default(),
-        sources,
-        trust: input.trust.clone(),
-        opdev: Opdev::itself(input.operator.helm_compat),
-        drafts: Drafts::default(),
-        undo: UndoList::default(),
-        at_start: false,
-        rules: None,
-    }
+    };
+    let opdev = Opdev::itself(input.operator.helm_compat);
+    Requests::new(cluster, operator, (project.clone(), input.trust.clone()), events.clone(), opdev)
 }
 
 /// How long parts of opdev may take to stop.

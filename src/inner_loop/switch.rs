@@ -44,7 +44,8 @@ impl Running {
     pub(super) async fn opened(&self, opening: Opening, end: Result<Opened>) -> Option<(Opening, Opened)> {
         let outcome = match end {
             Err(error) => {
-                let hint = Some(format!("opdev stays where it is ({})", self.handler.guard.context));
+                let hint =
+                    Some(format!("opdev stays where it is ({})", self.handler.cluster().guard.context));
                 RequestOutcome::Failed { message: format!("{error:#}"), hint }
             }
             Ok(opened) if opening.cancelled => {

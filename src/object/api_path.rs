@@ -1,6 +1,13 @@
 //! Paths of the Kubernetes API: which resource, namespace, object and subresource a request names, and its
 //! verb.
 
+/// Returns true if a path leads to Kubernetes Events, of the old group or the new one. A query may follow.
+pub fn is_of_events(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let in_group = path.starts_with("/api/v1/") || path.starts_with("/apis/events.k8s.io/");
+    in_group && ApiPath::of(path).resource == "events"
+}
+
 /// The parts of a path of the Kubernetes API. A path without a resource, such as one of discovery, has none.
 #[derive(Clone, Debug)]
 pub struct ApiPath<'a> {
@@ -105,6 +112,17 @@ mod tests {
     fn line(method: &str, path: &str, query: Option<&str>) -> String {
         let target = ApiPath::of(path);
         format!("{} {}", target.verb(method, query), target.text)
+    }
+
+    #[test]
+    fn events_are_those_of_kubernetes() {
+        for path in ["/api/v1/namespaces/a/events", "/apis/events.k8s.io/v1/namespaces/a/events/x?dryRun=All"]
+        {
+            assert!(is_of_events(path), "{path}");
+        }
+        for path in ["/apis/calendar.io/v1/namespaces/a/events/x", "/api/v1/namespaces/events/pods/events"] {
+            assert!(!is_of_events(path), "{path}");
+        }
     }
 
     #[test]

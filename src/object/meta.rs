@@ -42,6 +42,11 @@ impl Gvk {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Returns true for Kubernetes Events, of the old group and the new one.
+    pub fn is_event(&self) -> bool {
+        self.kind == "Event" && matches!(self.group.as_str(), "" | "events.k8s.io")
+    }
+
     /// Group and kind, without the version.
     pub fn group_kind(&self) -> GroupKind<'_> {
         GroupKind { group: &self.group, kind: &self.kind }

@@ -116,7 +116,7 @@ impl Handles {
         let asks: Vec<_> = self.0.iter().map(|program| program.ask.clone()).collect();
         async move {
             for ask in asks {
-                let gone = || ("the program is looked after no more".to_owned(), None);
+                let gone = || ("opdev does not run this program any more".to_owned(), None);
                 ask.send(what()).await.map_err(|_| gone())?;
             }
             Ok(String::new())

@@ -153,8 +153,7 @@ pub struct Memory {
 
 /// The charts that `watches.yaml` names, relative to the project's root.
 pub fn watched_charts(project: &Project) -> Vec<String> {
-    let (path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
-    Memory::default().loader.chart_paths(&path, text.as_deref().unwrap_or_default())
+    project.watches_file().charts()
 }
 
 /// Reads the project. `changed` are the files that were saved; without any, all may have changed.
@@ -165,8 +164,8 @@ pub(crate) fn read(
     changed: &[String],
 ) -> Unasked {
     let root = &project.root;
-    let (watches_path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
-    let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
+    let watches = project.watches_file();
+    let paths = memory.loader.chart_paths(&watches);
     if changed.is_empty() {
         memory.linked = all_links_out(project, &paths);
     }
@@ -208,7 +207,7 @@ pub(crate) fn read(
     let reconcilers = reconcilers(project);
     let year = jiff::Zoned::now().year().to_string();
     let files = Files {
-        watches: (watches_path, text),
+        watches,
         settings: settings(project),
         charts,
         // Only programs name charts.

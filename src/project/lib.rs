@@ -22,7 +22,7 @@ use opdev_event::Diagnostic;
 use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
 use opdev_os::state_path::state_path;
-use std::io;
+use opdev_sources::WatchesFile;
 use std::path::{Path, PathBuf};
 
 /// A project on disk.
@@ -217,11 +217,10 @@ impl Project {
         PrivateFolder::state(&state_path(&self.root))
     }
 
-    /// The path of `watches.yaml` and its text, or why it cannot be read; `None` where the project has none.
-    pub(crate) fn watches_text(&self) -> Option<(String, io::Result<String>)> {
-        let named = self.watches.as_ref()?;
-        let path = self.root.join(named);
-        Some((named.display().to_string(), read::text(path)))
+    /// `watches.yaml` as it is now; an empty one where the project has none.
+    pub(crate) fn watches_file(&self) -> WatchesFile {
+        let Some(named) = &self.watches else { return WatchesFile::of(String::new(), Ok(String::new())) };
+        WatchesFile::of(named.display().to_string(), read::text(self.root.join(named)))
     }
 
     /// A path as it stands in events: relative to the root where it lies inside.

@@ -3,6 +3,7 @@
 use super::Allow;
 use super::definitions::Types;
 use super::reconcilers::Texts;
+use super::watches::WatchesFile;
 use opdev_event::{Diagnostic, Permission, Place, Severity};
 use opdev_helm::chart::FileSet;
 use serde_json::Value;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 /// The content that was read from the disk at one moment.
 #[derive(Debug)]
 pub struct Files {
-    /// Path and text of `watches.yaml`, or why it cannot be read.
-    pub watches: (String, io::Result<String>),
+    /// `watches.yaml`, or why it cannot be read.
+    pub watches: WatchesFile,
     /// Path and text of `opdev.yaml`, where there is one that can be read.
     pub settings: Option<(String, String)>,
     /// Each chart folder that `watches.yaml` names, or why it cannot be read.

@@ -20,6 +20,8 @@ pub mod time_limit;
 pub mod values;
 mod watches;
 
+pub use watches::WatchesFile;
+
 use chart_options::ChartOptions;
 use opdev_event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;

@@ -17,9 +17,9 @@ use super::files::{Prints, hash, problem};
 use super::installs::may_install;
 use super::reconcilers::{LoadedReconciler, Reconcilers};
 use super::time_limit::TimeLimit;
-use super::watches::{self, Entry};
+use super::watches::{Entry, WatchesFile};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
-use opdev_event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
+use opdev_event::{Diagnostic, KindHealth, KindStatus, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_helm::engine::reaches_out;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -47,22 +47,6 @@ pub struct Loaded {
     pub trials: Vec<Trial>,
 }
 
-/// The variables of the environment that a text of `watches.yaml` wants, each with the kind and the value it
-/// goes into.
-pub fn environment_variables(path: &str, watches: &str) -> Vec<Permission> {
-    let (entries, _) = watches::read(path, watches);
-    entries.unwrap_or_default().iter().flat_map(variables_of).collect()
-}
-
-fn variables_of(entry: &Entry) -> Vec<Permission> {
-    let of_value = |(key, value): (&String, &String)| {
-        let permission =
-            |variable| Permission::ReadVariable { variable, kind: entry.gvk.kind_group(), key: key.clone() };
-        overrides::named(value).into_iter().map(permission).collect::<Vec<_>>()
-    };
-    entry.overrides.iter().flat_map(of_value).collect()
-}
-
 /// Loads set after set.
 #[derive(Debug, Default)]
 pub struct Loader {
@@ -88,10 +72,10 @@ impl Loader {
         self.charts.limit = limit;
     }
 
-    /// The chart folders that `watches.yaml` names, so that the caller can read them.
-    pub fn chart_paths(&self, path: &str, watches: &str) -> Vec<String> {
-        let (entries, _) = watches::read(path, watches);
-        let entries = entries.as_ref().unwrap_or(&self.entries);
+    /// The chart folders that `watches.yaml` names, or named when it could be read, so that the caller can
+    /// read them.
+    pub fn chart_paths(&self, watches: &WatchesFile) -> Vec<String> {
+        let entries = watches.entries.as_ref().unwrap_or(&self.entries);
         entries.iter().map(|entry| entry.chart.clone()).collect()
     }
 
@@ -117,7 +101,10 @@ impl Loader {
             let chart = files.charts.get(&found.chart).and_then(|read| read.as_ref().ok());
             diagnostics.push(chart_dependencies::outdated(found, chart));
         }
-        self.read_entries(files, &mut diagnostics);
+        diagnostics.extend_from_slice(&files.watches.problems);
+        if let Some(entries) = &files.watches.entries {
+            self.entries.clone_from(entries);
+        }
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         for entry in self.entries.iter().filter(|entry| !entry.gvk.group.is_empty()) {
             if !definitions
@@ -198,20 +185,6 @@ impl Loader {
             // Settings that were never read are not guessed.
             None if self.before.is_none() => self.settings = None,
             None => {}
-        }
-    }
-
-    fn read_entries(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
-        let (path, text) = &files.watches;
-        match text {
-            Ok(text) => {
-                let (entries, problems) = watches::read(path, text);
-                diagnostics.extend(problems);
-                if let Some(entries) = entries {
-                    self.entries = entries;
-                }
-            }
-            Err(why) => diagnostics.push(problem(path, format!("{path} cannot be read: {why}"))),
         }
     }
 
@@ -552,7 +525,7 @@ fn expanded(
         Box::new(problem)
     };
     let granted = &files.options.granted;
-    if let Some(refused) = variables_of(entry).iter().find(|wanted| !granted.contains(wanted)) {
+    if let Some(refused) = entry.variables().iter().find(|wanted| !granted.contains(wanted)) {
         return Err(about(
             format!("the project is not allowed to {refused}"),
             Some("press R to be asked again, or run `opdev trust` and save this file".to_owned()),
@@ -573,8 +546,7 @@ struct New<'f> {
 impl New<'_> {
     fn fingerprint(&self) -> u64 {
         let New { files, charts, named, .. } = self;
-        let (path, text) = &files.watches;
-        let watches = (path, text.as_ref().map_err(ToString::to_string));
+        let watches = (&files.watches.path, files.watches.text.as_ref().map_err(ToString::to_string));
         let yaml = (&watches, &files.settings, &files.crds, &files.patched, &files.samples, &files.env);
         hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
     }

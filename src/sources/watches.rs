@@ -2,7 +2,8 @@
 //! Upstream ignores unknown keys; here they are warned about.
 
 use super::chart_options::{self, ChartOptions};
-use opdev_event::{Diagnostic, Place, Severity};
+use super::overrides;
+use opdev_event::{Diagnostic, Permission, Place, Severity};
 use opdev_object::go::duration;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
@@ -10,7 +11,46 @@ use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
+
+/// `watches.yaml` as it was read at one moment, parsed once.
+#[derive(Debug)]
+pub struct WatchesFile {
+    pub(super) path: String,
+    /// The text, or why it cannot be read.
+    pub(super) text: io::Result<String>,
+    /// The entries that are right; `None` where the file as a whole says none.
+    pub(super) entries: Option<Vec<Entry>>,
+    /// The errors and warnings about the others.
+    pub(super) problems: Vec<Diagnostic>,
+}
+
+impl WatchesFile {
+    /// Parses what was read. A project without the file has an empty text.
+    pub fn of(path: String, text: io::Result<String>) -> WatchesFile {
+        let (entries, problems) = match &text {
+            Ok(text) => read(&path, text),
+            Err(why) => {
+                let mut reader = Reader { file: &path, diagnostics: Vec::new() };
+                let place = Place { file: path.clone(), line: 0, column: 0 };
+                reader.report(Severity::Error, place, format!("{path} cannot be read: {why}"), None);
+                (None, reader.diagnostics)
+            }
+        };
+        WatchesFile { path, text, entries, problems }
+    }
+
+    /// The chart folders that it names.
+    pub fn charts(&self) -> Vec<String> {
+        self.entries.iter().flatten().map(|entry| entry.chart.clone()).collect()
+    }
+
+    /// The variables of the environment that it wants, each with the kind and the value it goes into.
+    pub fn variables(&self) -> Vec<Permission> {
+        self.entries.iter().flatten().flat_map(Entry::variables).collect()
+    }
+}
 
 /// One entry as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +69,20 @@ pub(crate) struct Entry {
     pub(crate) place: Place,
     /// Where its chart is named.
     pub(crate) chart_place: Place,
+}
+
+impl Entry {
+    pub(super) fn variables(&self) -> Vec<Permission> {
+        let of_value = |(key, value): (&String, &String)| {
+            let permission = |variable| Permission::ReadVariable {
+                variable,
+                kind: self.gvk.kind_group(),
+                key: key.clone(),
+            };
+            overrides::named(value).into_iter().map(permission).collect::<Vec<_>>()
+        };
+        self.overrides.iter().flat_map(of_value).collect()
+    }
 }
 
 /// The keys of an entry, beside the options of charts.

@@ -300,7 +300,7 @@ impl Objects {
         custom: bool,
         recorded: usize,
     ) -> Option<Arc<Seen>> {
-        if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
+        if object_ref.gvk.is_event() {
             self.record(&object_ref, parsed.value, recorded);
             return None;
         }

@@ -4,7 +4,6 @@
 use crate::inner_loop::demo_project;
 use crate::oracle::oracle;
 use crate::pty::Pty;
-use crate::traced::go_is_there;
 use portable_pty::CommandBuilder;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -152,19 +151,15 @@ fn page_of_guide(page: &str) -> String {
 }
 
 #[test]
-#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+#[cfg_attr(not(all(go, oracles)), ignore = "needs Go and OPDEV_ORACLES")]
 fn the_page_for_go_is_true() {
-    if go_is_there() {
-        read("go-operator.md", None);
-    }
+    read("go-operator.md", None);
 }
 
 #[test]
-#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+#[cfg_attr(not(all(go, oracles)), ignore = "needs Go and OPDEV_ORACLES")]
 fn the_page_of_two_bugs_is_true() {
-    if go_is_there() {
-        read("two-bugs.md", None);
-    }
+    read("two-bugs.md", None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A program on a cluster whose API server compresses each answer, long lists and watches too, as a proxy in
 //! front of one may do unasked: its trace says as much.
 
-use crate::traced::{World, every_write_belongs_to_its_reconcile, go_is_there};
+use crate::traced::{World, every_write_belongs_to_its_reconcile};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -73,10 +73,8 @@ fn frame(bytes: Vec<u8>) -> Frame<Bytes> {
 /// A server of 1.37 compresses watches for whoever asks, and each server long lists; what stands before one
 /// may do it for all. A trace is as good then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn on_a_cluster_that_compresses_its_answers_every_write_belongs_to_its_reconcile() {
-    if !go_is_there() {
-        return;
-    }
     let packed = Mutex::default();
     let way = |client| {
         let (client, count) = packing(client);

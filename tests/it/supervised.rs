@@ -2,7 +2,6 @@
 //! mended.
 
 use crate::inner_loop::Opdev;
-use crate::traced::go_is_there;
 use opdev_cluster::Choice;
 use opdev_event::sink::EventSink;
 use opdev_event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
@@ -194,10 +193,8 @@ async fn a_program_that_calls_somebody_else_is_told_and_one_that_calls_is_not() 
 
 /// A sum that go.sum lacks is reported, and once it is there the program is traced as much as any other.
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn a_sum_that_go_sum_lacks_costs_no_trace() {
-    if !go_is_there() {
-        return;
-    }
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/controller-runtime/fleet");
     let sums = std::fs::read_to_string(from.join("go.sum")).unwrap();
     let lacking: String = sums
@@ -232,10 +229,8 @@ async fn a_sum_that_go_sum_lacks_costs_no_trace() {
 /// A save that compiles and ends at once leaves the operator without a program; the last one that has run
 /// goes on instead.
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn a_program_that_ends_at_once_gives_way_to_the_last_one_that_ran() {
-    if !go_is_there() {
-        return;
-    }
     let main = |body: &str| {
         format!(
             "package main\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n\nfunc main() {{\n\t{body}\n\ttime.Sleep(time.Hour)\n}}\n"
@@ -314,13 +309,15 @@ async fn no_build(go_mod: &str, env: &[(&str, &str)]) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_without_go_or_with_another_one_or_without_a_network_is_told_what_to_do() {
+async fn a_machine_without_go_is_told_what_to_do() {
     let (message, hint) = no_build("module example.com/demo\n\ngo 1.21\n", &[("PATH", "/nowhere")]).await;
     assert!(message.starts_with("the go command does not run: go cannot be started"), "{message}");
     assert!(hint.contains("https://go.dev/dl"), "{hint}");
-    if !go_is_there() {
-        return;
-    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(go), ignore = "needs Go")]
+async fn a_machine_with_another_go_or_without_a_network_is_told_what_to_do() {
     let (message, hint) = no_build("module example.com/demo\n\ngo 1.999\n", &[]).await;
     assert!(message.contains("requires go >= 1.999"), "{message}");
     assert!(hint.starts_with("install this version of Go"), "{hint}");

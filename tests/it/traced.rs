@@ -29,16 +29,6 @@ use tokio::net::UnixStream;
 /// As long as a slow machine may take for anything.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Returns true if Go is there; its absence is a failure where everything has to run.
-pub(crate) fn go_is_there() -> bool {
-    let there = Command::new("go").arg("version").output().is_ok_and(|out| out.status.success());
-    assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI has to have Go");
-    if !there {
-        eprintln!("skipped: there is no go");
-    }
-    there
-}
-
 /// The operator, or the same with another version of controller-runtime: see
 /// `tests/reference/controller-runtime`.
 fn reference() -> PathBuf {
@@ -87,10 +77,8 @@ fn build(folder: &Path) -> PathBuf {
 
 /// The order of two goroutines, which only a busy machine shows, is judged in Go, step by step.
 #[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
 fn the_added_files_know_the_cause_of_a_request_that_is_added_while_it_is_taken() {
-    if !go_is_there() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let test = ("causes_test.go", "tests/reference/controller-runtime/causes_test.go");
     let out = Command::new("go")
@@ -252,18 +240,14 @@ fn spawn(binary: &Path, tracing: &Tracing, text: &str, folder: &Path) -> Child {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn every_write_belongs_to_its_reconcile_and_every_reconcile_has_a_cause() {
-    if !go_is_there() {
-        return;
-    }
     every_write_belongs_to_its_reconcile(World::start().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn on_a_cluster_every_write_belongs_to_its_reconcile_too() {
-    if !go_is_there() {
-        return;
-    }
     let world = World::through(Some(&|client| client)).await;
     assert!(world.tracing.faults().is_none(), "a cluster is never disturbed");
     every_write_belongs_to_its_reconcile(world).await;
@@ -434,10 +418,8 @@ async fn each_line_is_shown_once(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn a_reconcile_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
-    if !go_is_there() {
-        return;
-    }
     let world = World::start().await;
     world.sail("one", 2, 0).await;
     world.until("rest", world.settled("one")).await;

@@ -2,7 +2,6 @@
 //! is answered, and each reconcile says why it ran. The mistakes of the tutorial are named. Needs Go.
 
 use crate::inner_loop::Opdev;
-use crate::traced::go_is_there;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -143,10 +142,8 @@ fn is_scaled(pass: &Reconcile, to: u32) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn the_podset_tutorial_runs_as_it_is_printed_and_its_mistakes_are_named() {
-    if !go_is_there() {
-        return;
-    }
     let mut tutorial = Tutorial::start().await;
     // A cache that is behind is a matter of moments; held events make them last.
     tutorial.disturb(&["hold pods"]).await;

@@ -220,7 +220,7 @@ impl Kind {
 
     /// Kubernetes Events are told as they come, and none of them is missed.
     fn is_event(&self) -> bool {
-        self.gvk.kind == "Event" && matches!(self.gvk.group.as_str(), "" | "events.k8s.io")
+        self.gvk.is_event()
     }
 
     fn request(&self, query: &str, metadata: Option<&str>) -> Result<Request<Vec<u8>>, Failure> {

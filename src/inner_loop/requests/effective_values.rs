@@ -10,7 +10,8 @@ use opdev_sources::{Reconciler, Watch, values};
 impl Requests {
     /// Tells the effective values as the object is now, or why there are none.
     pub async fn explain_values(&self, object: ObjectRef) {
-        let reconciler = self.sources.borrow().watches.iter().find(|watch| watch.gvk == object.gvk).cloned();
+        let reconciler =
+            self.operator.sources.borrow().watches.iter().find(|watch| watch.gvk == object.gvk).cloned();
         let (chart, told) = match reconciler.as_deref() {
             Some(Watch { reconciler: Reconciler::Chart(reconciler), .. }) => match self.live(&object).await {
                 Ok((_, live)) => (reconciler.path.clone(), values::effective(reconciler, &live)),

@@ -36,15 +36,15 @@ impl Requests {
                 [PauseScope::Kind { gvk: object.gvk.clone() }, PauseScope::Object { object: object.clone() }]
             {
                 let (reply, _) = oneshot::channel();
-                let _ = self.operator.send(ManagerRequest::Resume { scope, reply }).await;
+                let _ = self.operator.manager.send(ManagerRequest::Resume { scope, reply }).await;
             }
             match self.delete(object, Propagation::Background, None).await {
                 Err(error) if !is_not_found(&error) => return Err(error),
                 Err(_) | Ok(_) => {}
             }
             let api: Api<DynamicObject> = match &object.namespace {
-                Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
-                None => Api::all_with(self.client.clone(), resource),
+                Some(namespace) => Api::namespaced_with(self.cluster.client.clone(), namespace, resource),
+                None => Api::all_with(self.cluster.client.clone(), resource),
             };
             let uid = object.uid.clone().unwrap_or_default();
             let name = object.name.clone();
@@ -92,7 +92,7 @@ impl Requests {
 
     /// The custom resources that are this operator's, as they are now, and others of the same kinds.
     async fn reconciled(&self, namespace: Option<&str>) -> Result<(Vec<Own>, Vec<ObjectRef>)> {
-        let watches = self.sources.borrow().watches.clone();
+        let watches = self.operator.sources.borrow().watches.clone();
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for watch in watches {
             // A kind that is not served has no objects.

@@ -22,19 +22,17 @@ mod tasks;
 mod user_command;
 
 pub use background::opdev::Opdev;
-pub use drafts::draft::Drafts;
-
-pub use objects::undo_list::UndoList;
-pub use tasks::Tasks;
 
 use crate::deployed_copies::Copies;
 use crate::guard::Guard;
 use crate::reload_request::Ask;
 use anyhow::{Context as _, Result, anyhow};
+use drafts::draft::Drafts;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use kube::Client;
+use objects::undo_list::UndoList;
 use opdev_event::sink::EventSink;
 use opdev_event::{
     ClusterTask, DraftTask, Event, ObjectTask, ProjectTask, RequestFinished, RequestId, RequestOutcome,
@@ -48,47 +46,108 @@ use opdev_sources::Sources;
 use outcome::Done;
 use std::sync::Arc;
 use std::time::Instant;
+use tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// The means to carry out requests.
 #[derive(Clone)]
 pub struct Requests {
-    /// Where files are loaded.
-    pub reloader: mpsc::Sender<Ask>,
-    /// The manager, which reconciles.
-    pub operator: mpsc::Sender<ManagerRequest>,
+    cluster: Cluster,
+    operator: Operator,
+    project: Project,
+    /// The permissions that the user gives the project.
+    trust: Trust,
+    events: EventSink,
+    under_way: UnderWay,
+    /// opdev itself, for what it runs beside the screen.
+    opdev: Opdev,
+    /// True if nobody waits for the answer: what fails for a moment is tried again.
+    at_start: bool,
+}
+
+/// The cluster that requests read and write.
+#[derive(Clone)]
+pub struct Cluster {
     pub client: Client,
-    pub project: Project,
+    /// Where an object goes that names no namespace.
     pub namespace: String,
-    /// True if the cluster is the embedded control plane.
+    /// True if it is the embedded control plane.
     pub embedded: bool,
-    pub events: EventSink,
-    /// The sources that are reconciled.
-    pub sources: watch::Receiver<Arc<Sources>>,
     /// The switch that says whether anything may be written.
     pub guard: Guard,
     /// Copies of the operator on the cluster.
     pub copies: Copies,
-    /// Tasks under way, to be cancelled.
-    pub tasks: Tasks,
-    /// The permissions that the user gives the project.
-    pub trust: Trust,
-    /// opdev itself, for what it runs beside the screen.
-    pub opdev: Opdev,
-    /// Drafts that are written or looked at.
-    pub drafts: Drafts,
-    /// Actions that can be undone.
-    pub undo: UndoList,
+}
+
+/// The operator that runs.
+#[derive(Clone)]
+pub struct Operator {
+    /// The manager, which reconciles.
+    pub manager: mpsc::Sender<ManagerRequest>,
+    /// Where files are loaded.
+    pub reloader: mpsc::Sender<Ask>,
+    /// The sources that are reconciled.
+    pub sources: watch::Receiver<Arc<Sources>>,
     /// Rules that the operator's role lacks, where it runs as its ServiceAccount.
     pub rules: Option<Rules>,
-    /// True if nobody waits for the answer: what fails for a moment is tried again.
-    pub at_start: bool,
+}
+
+/// The user's work that outlives one request.
+#[derive(Clone, Default)]
+struct UnderWay {
+    /// Tasks under way, to be cancelled.
+    tasks: Tasks,
+    /// Drafts that are written or looked at.
+    drafts: Drafts,
+    /// Actions that can be undone.
+    undo: UndoList,
 }
 
 /// How many requests of a bundle run at once.
 const AT_ONCE: usize = 8;
 
 impl Requests {
+    /// The means for a project and its cluster. Nothing is under way yet.
+    pub fn new(
+        cluster: Cluster,
+        operator: Operator,
+        (project, trust): (Project, Trust),
+        events: EventSink,
+        opdev: Opdev,
+    ) -> Requests {
+        Requests {
+            cluster,
+            operator,
+            project,
+            trust,
+            events,
+            under_way: UnderWay::default(),
+            opdev,
+            at_start: false,
+        }
+    }
+
+    /// A copy for requests whose answers nobody waits for.
+    pub fn at_start(&self) -> Requests {
+        Requests { at_start: true, ..self.clone() }
+    }
+
+    /// The cluster that is read and written.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The permissions that the user gives the project.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// Tells the manager that the API server answers again.
+    pub async fn is_connected(&self) {
+        // A manager that has ended needs to know nothing.
+        let _ = self.operator.manager.send(ManagerRequest::Connection { lost: false }).await;
+    }
+
     /// Carries one task out and answers it.
     pub async fn carry_out(&self, id: RequestId, task: Task) {
         let begun = Instant::now();
@@ -96,7 +155,7 @@ impl Requests {
         let started =
             RequestStarted { id, at: Timestamp::now(), what: what.clone(), lasting: task.is_lasting() };
         self.events.emit(Event::RequestStarted(started)).await;
-        let outcome = match self.tasks.run(id, self.outcome(id, &task)).await {
+        let outcome = match self.under_way.tasks.run(id, self.outcome(id, &task)).await {
             Some(outcome) => outcome,
             None => {
                 if let Some(draft) = task.draft() {
@@ -111,7 +170,7 @@ impl Requests {
     }
 
     async fn outcome(&self, id: RequestId, task: &Task) -> RequestOutcome {
-        let result = match self.guard.refusal().filter(|_| task.writes()) {
+        let result = match self.cluster.guard.refusal().filter(|_| task.writes()) {
             Some(why) => Err(anyhow!("{why}")),
             None => self.run(id, task).await,
         };
@@ -154,7 +213,7 @@ impl Requests {
                 Task::Project(task) => self.change_project(id, task).await,
                 Task::Each { tasks } => self.each(id, tasks).await,
                 Task::Cancel { id } => {
-                    let cancelled = self.tasks.cancel(*id);
+                    let cancelled = self.under_way.tasks.cancel(*id);
                     cancelled.then(Done::default).context("it has ended already")
                 }
             }
@@ -193,13 +252,13 @@ impl Requests {
         match task {
             SourcesTask::Reload => {
                 self.trust.ask_again();
-                self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
+                self.operator.reloader.send(Ask::Reload).await.ok().context(GONE)?;
                 Ok(Done::default())
             }
             SourcesTask::ApplyHeld { id } => self.answer(id, true).await,
             SourcesTask::DiscardHeld { id } => self.answer(id, false).await,
             SourcesTask::HoldCharts { on } => {
-                self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
+                self.operator.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
                 Ok(Done::default())
             }
         }
@@ -208,12 +267,12 @@ impl Requests {
     async fn change_cluster(&self, task: &ClusterTask) -> Result<Done> {
         let said = match task {
             ClusterTask::Unlock { context } => {
-                let said = self.guard.unlock(context).await?;
-                self.copies.look().await;
+                let said = self.cluster.guard.unlock(context).await?;
+                self.cluster.copies.look().await;
                 said
             }
-            ClusterTask::Freeze { object } => self.copies.freeze(object).await?,
-            ClusterTask::Unfreeze { object } => self.copies.unfreeze(object).await?,
+            ClusterTask::Freeze { object } => self.cluster.copies.freeze(object).await?,
+            ClusterTask::Unfreeze { object } => self.cluster.copies.unfreeze(object).await?,
         };
         Ok(Done::said(said))
     }
@@ -260,7 +319,12 @@ impl Requests {
     /// Passes the user's word about a held change on.
     async fn answer(&self, id: &str, apply: bool) -> Result<Done> {
         let (reply, answer) = oneshot::channel();
-        self.reloader.send(Ask::Answer { id: id.to_owned(), apply, reply }).await.ok().context(GONE)?;
+        self.operator
+            .reloader
+            .send(Ask::Answer { id: id.to_owned(), apply, reply })
+            .await
+            .ok()
+            .context(GONE)?;
         let summary = answer.await.context(GONE)??;
         Ok(Done::said(summary))
     }

@@ -15,7 +15,7 @@ impl Requests {
     /// Opens a draft with the role file's change.
     pub(super) async fn add_rules(&self, id: u64) -> Result<Done> {
         let (rules, root, program) =
-            (self.rules.clone(), self.project.root.clone(), self.project.has_program());
+            (self.operator.rules.clone(), self.project.root.clone(), self.project.has_program());
         let made = tokio::task::spawn_blocking(move || match rules {
             _ if program => rbac::addition(&root),
             Some(rules) => rules.addition(),
@@ -30,7 +30,7 @@ impl Requests {
         review.notes.push(diff.unwrap_or_default());
         let about = format!("add the missing rules to {file}");
         let draft = Draft::new(about, Work::File(FileChange { path, file, before, after }));
-        let draft = self.drafts.open(id, draft);
+        let draft = self.under_way.drafts.open(id, draft);
         let draft = draft.lock().await;
         self.tell(id, &draft, DraftStage::Review(review)).await;
         Ok(Done::said("nothing is written yet; the rules are shown"))

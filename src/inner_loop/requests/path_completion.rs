@@ -55,7 +55,7 @@ impl Requests {
         let charts = |sources: &opdev_sources::Sources| -> Vec<PathBuf> {
             sources.watches.iter().filter_map(|watch| Some(root.join(&watch.chart()?.path))).collect()
         };
-        let linked = charts(&self.sources.borrow());
+        let linked = charts(&self.operator.sources.borrow());
         let root = self.project.root.clone();
         if let Ok(files) = tokio::task::spawn_blocking(move || project_files(&root, linked)).await {
             self.events.emit(Event::FilesListed { files: files.into() }).await;

@@ -14,7 +14,12 @@ impl Requests {
     pub(super) async fn ask_operator(&self, task: &OperatorTask) -> Result<Done> {
         match task.clone() {
             OperatorTask::Reconcile { object } => {
-                self.operator.send(ManagerRequest::ReconcileNow { object }).await.ok().context(GONE)?;
+                self.operator
+                    .manager
+                    .send(ManagerRequest::ReconcileNow { object })
+                    .await
+                    .ok()
+                    .context(GONE)?;
                 Ok(Done::default())
             }
             OperatorTask::Pause { scope } => {
@@ -29,7 +34,12 @@ impl Requests {
             }
             OperatorTask::CatchUp { objects } => {
                 let (reply, answer) = oneshot::channel();
-                self.operator.send(ManagerRequest::CatchUp { objects, reply }).await.ok().context(GONE)?;
+                self.operator
+                    .manager
+                    .send(ManagerRequest::CatchUp { objects, reply })
+                    .await
+                    .ok()
+                    .context(GONE)?;
                 answer.await.context(GONE)?;
                 Ok(Done::default())
             }
@@ -44,7 +54,7 @@ impl Requests {
 
     async fn hear(&self, request: impl FnOnce(oneshot::Sender<Answer>) -> ManagerRequest) -> Result<Done> {
         let (reply, answer) = oneshot::channel();
-        self.operator.send(request(reply)).await.ok().context(GONE)?;
+        self.operator.manager.send(request(reply)).await.ok().context(GONE)?;
         Ok(Done::said(answer.await.context(GONE)??))
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Requests under way.
 #[derive(Clone, Debug, Default)]
-pub struct Tasks {
+pub(crate) struct Tasks {
     running: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
 }
 

@@ -257,16 +257,14 @@ impl RoleSync {
         }
         let same = |known: &MissingRule| known.group == refusal.group && known.resource == refusal.resource;
         let is_known = |known: &MissingRule| same(known) && known.verbs.contains(&refusal.verb);
-        let needed = match self.rules.lock().iter().any(is_known) {
-            true => None,
-            false => Some((self.rules.clone(), refusal.group.clone(), refusal.resource.clone())),
-        };
-        let needed = match needed {
+        let known = self.rules.lock().iter().any(is_known);
+        let needed = if known {
+            Vec::new()
+        } else {
             // The charts say at once what the next calls would be refused for.
-            Some((rules, group, resource)) => {
-                tokio::task::spawn_blocking(move || rules.needed(&group, &resource)).await.unwrap_or_default()
-            }
-            None => Vec::new(),
+            let (rules, group, resource) =
+                (self.rules.clone(), refusal.group.clone(), refusal.resource.clone());
+            tokio::task::spawn_blocking(move || rules.needed(&group, &resource)).await.unwrap_or_default()
         };
         let news = {
             let mut missing = self.rules.lock();

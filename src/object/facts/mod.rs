@@ -3,6 +3,8 @@
 //! and becomes a `Schema` when it is first asked for. Nothing here knows how a server serves them.
 
 pub mod minors;
+pub mod pod_fields;
+pub mod replicas;
 
 use crate::meta::Gvk;
 pub use crate::schema::OBJECT_META;

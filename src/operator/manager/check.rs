@@ -6,6 +6,7 @@ use super::refusal::{Answer, Refusal};
 use crate::queue::Urgency;
 use jiff::Timestamp;
 use opdev_event::{Action, Call, Cause, CauseKind, ObjectChange, Reconcile};
+use opdev_object::api_path::is_of_events;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -28,7 +29,7 @@ impl Manager {
         match self.step(object).and_then(|_| self.one_primary(object)) {
             Ok(key) => {
                 // An older check of the same object is answered by its dropped sender.
-                self.checks.insert(key, Check { before: self.newest_reconcile, settled: false, reply });
+                self.checks.insert(key, Check { before: self.workers.newest(), settled: false, reply });
             }
             Err(why) => drop(reply.send(Err(why))),
         }
@@ -99,5 +100,7 @@ fn change(change: &ObjectChange) -> String {
 fn is_write(call: &Call) -> bool {
     matches!(call.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
         && (200..300).contains(&call.status)
+        // Events tell what was done, and change nothing.
+        && !is_of_events(&call.path)
         && !call.path.contains("dryRun=")
 }

@@ -49,27 +49,35 @@ impl fmt::Display for MapError {
 
 impl std::error::Error for MapError {}
 
-/// Starts to ask. Ends with the sender.
-pub(super) fn start(api: Api, hub: Arc<Hub>) -> (mpsc::Sender<ToMap>, mpsc::Receiver<Mapped>) {
-    let (ask, mut asked) = mpsc::channel::<ToMap>(MOST);
-    let (say, said) = mpsc::channel(MOST);
-    tokio::spawn(async move {
-        while let Some(next) = asked.recv().await {
-            let ToMap { script, at, primary, object, event } = next;
-            let Some(reference) = ObjectRef::of(&object) else { continue };
-            let path = script.path.clone();
-            let (api, hub) = (api.clone(), Arc::clone(&hub));
-            let work = tokio::task::spawn_blocking(move || mapped(&script, at, &object, (&api, &hub)));
-            let names = match work.await {
-                Ok(names) => names.map_err(MapError::Script),
-                Err(_) => Err(MapError::Panicked),
-            };
-            if say.send(Mapped { path, primary, object: reference, event, names }).await.is_err() {
-                return;
+/// Changes that scripts beside charts map to custom resources, and what they said.
+pub(super) struct Mapping {
+    ask: mpsc::Sender<ToMap>,
+    pub(super) said: mpsc::Receiver<Mapped>,
+}
+
+impl Mapping {
+    /// Starts to ask. Ends with the sender.
+    pub(super) fn start(api: Api, hub: Arc<Hub>) -> Mapping {
+        let (ask, mut asked) = mpsc::channel::<ToMap>(MOST);
+        let (say, said) = mpsc::channel(MOST);
+        tokio::spawn(async move {
+            while let Some(next) = asked.recv().await {
+                let ToMap { script, at, primary, object, event } = next;
+                let Some(reference) = ObjectRef::of(&object) else { continue };
+                let path = script.path.clone();
+                let (api, hub) = (api.clone(), Arc::clone(&hub));
+                let work = tokio::task::spawn_blocking(move || mapped(&script, at, &object, (&api, &hub)));
+                let names = match work.await {
+                    Ok(names) => names.map_err(MapError::Script),
+                    Err(_) => Err(MapError::Panicked),
+                };
+                if say.send(Mapped { path, primary, object: reference, event, names }).await.is_err() {
+                    return;
+                }
             }
-        }
-    });
-    (ask, said)
+        });
+        Mapping { ask, said }
+    }
 }
 
 impl Manager {
@@ -79,7 +87,7 @@ impl Manager {
         let mut full: BTreeMap<Gvk, String> = BTreeMap::new();
         for change in changes {
             if let Err(TrySendError::Full(change) | TrySendError::Closed(change)) =
-                self.mapping.try_send(change)
+                self.mapping.ask.try_send(change)
             {
                 full.entry(change.primary).or_insert_with(|| change.script.path.clone());
             }

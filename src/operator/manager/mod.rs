@@ -16,24 +16,21 @@ mod mapped_objects;
 mod pause;
 mod refusal;
 mod reload;
+mod start;
 mod wakes;
 mod worker_end;
+mod workers;
 
-use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
-use opdev_cache::stream::Streams;
-
+use super::queue::{Kind, Queue, Trace, Urgency, kind_of};
 use caught_up::CatchUps;
 pub use check::verdict;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
+use mapped_objects::Mapping;
+use opdev_cache::stream::Streams;
 use opdev_client::Api;
-use opdev_client::recorder::Recorder;
-use opdev_event::sink::EventSink;
-use opdev_event::sink::{ReconcileNumbers, ReconcileSink};
-use opdev_event::{
-    Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
-    mask, words,
-};
+use opdev_event::sink::{EventSink, ReconcileNumbers, ReconcileSink};
+use opdev_event::{Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, Relation, mask};
 use opdev_findings::hot_loop::Loops;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 pub use opdev_reconcile::dry_run_report::Shadowed;
@@ -47,12 +44,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
 use wakes::Wake;
-use worker_end::Running;
+use workers::Workers;
 
 /// The input of the manager.
 pub struct ManagerInput {
@@ -169,8 +164,7 @@ const TRIAL: Duration = Duration::from_secs(10);
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
-    let mut manager =
-        Manager::new(client, ReconcileSink { events, numbers }, settings, CancellationToken::new(), inbox);
+    let mut manager = Manager::new(client, ReconcileSink { events, numbers }, settings, inbox);
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -190,9 +184,9 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
                 Err(_) => shutdown.cancelled().await,
             },
             Some(message) = messages.recv() => manager.hear(message).await,
-            Some(said) = manager.mapped.recv() => manager.take_mapped(said).await,
+            Some(said) = manager.mapping.said.recv() => manager.take_mapped(said).await,
             Some(request) = requests.recv() => manager.carry_out(request).await,
-            Some(ended) = manager.workers.join_next_with_id(), if !manager.workers.is_empty() => {
+            Some(ended) = manager.workers.tasks.join_next_with_id(), if !manager.workers.tasks.is_empty() => {
                 manager.worker_ended(ended).await;
             }
             () = until(deadline) => manager.queue.advance(Instant::now(), Timestamp::now()),
@@ -210,38 +204,49 @@ async fn until(deadline: Option<Instant>) {
 }
 
 struct Manager {
-    api: Api,
+    server: Server,
     events: EventSink,
     settings: Arc<Settings>,
-    cancel: CancellationToken,
     sources: Arc<Sources>,
     queue: Queue,
     kinds: Kinds,
-    workers: JoinSet<opdev_release::verdict::Report>,
-    running: HashMap<tokio::task::Id, Running>,
+    workers: Workers,
     memories: HashMap<ObjectKey, opdev_release::memory::Memory>,
-    reload: Option<Reload>,
-    numbers: ReconcileNumbers,
-    /// The number of the reconcile that was begun last.
-    newest_reconcile: u64,
-    told: QueueChanged,
-    told_pauses: Vec<Paused>,
+    saved: Saved,
+    told: Told,
     loops: Loops,
     /// Rights that were told to be missing, each with the object that it was missing for.
     missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, check::Check>,
     catching_up: CatchUps,
-    /// True if the API server does not answer.
+    /// Outputs that renders leave for the next ones.
+    renders: Arc<opdev_release::render::cache::Renders>,
+    mapping: Mapping,
+}
+
+/// The way to the API server.
+struct Server {
+    api: Api,
+    /// True if it does not answer.
     lost: bool,
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
-    /// Outputs that renders leave for the next ones.
-    renders: Arc<opdev_release::render::cache::Renders>,
+}
+
+/// The newest save and what it has brought.
+#[derive(Default)]
+struct Saved {
+    /// The objects that it still has to reach.
+    reload: Option<Reload>,
     /// Kinds that came with a save, and the cause that this is.
-    added: HashMap<Kind, CauseKind>,
-    /// Changes that scripts beside charts map to custom resources, and what they said.
-    mapping: mpsc::Sender<kinds::ToMap>,
-    mapped: mpsc::Receiver<mapped_objects::Mapped>,
+    kinds: HashMap<Kind, CauseKind>,
+}
+
+/// The counts and pauses as they were told last.
+#[derive(Default)]
+struct Told {
+    counts: QueueChanged,
+    pauses: Vec<Paused>,
 }
 
 impl Manager {
@@ -249,7 +254,6 @@ impl Manager {
         client: kube::Client,
         ReconcileSink { events, numbers }: ReconcileSink,
         settings: Settings,
-        cancel: CancellationToken,
         inbox: mpsc::Sender<Message>,
     ) -> Manager {
         let api = Api::new(&client, settings.read_only.clone());
@@ -258,33 +262,24 @@ impl Manager {
         let (awake, woken) = watch::channel(0);
         let streams = Streams { client, discovery, types: changed, awake: woken };
         let kinds = Kinds::new(streams, types, inbox, settings.watched());
-        let (mapping, mapped) = mapped_objects::start(api.clone(), kinds.hub());
+        let mapping = Mapping::start(api.clone(), kinds.hub());
         Manager {
-            kinds,
-            added: HashMap::new(),
-            mapping,
-            mapped,
-            api,
+            server: Server { api, lost: false, awake },
             events,
             settings: Arc::new(settings),
-            cancel,
             sources: Arc::new(Sources::default()),
             queue: Queue::default(),
-            workers: JoinSet::new(),
-            running: HashMap::new(),
+            kinds,
+            workers: Workers::new(numbers),
             memories: HashMap::new(),
-            reload: None,
-            numbers,
-            newest_reconcile: 0,
-            told: QueueChanged::default(),
-            told_pauses: Vec::new(),
+            saved: Saved::default(),
+            told: Told::default(),
             loops: Loops::default(),
             missing_rights: HashMap::new(),
             checks: HashMap::new(),
             catching_up: CatchUps::default(),
-            lost: false,
-            awake,
             renders: Arc::default(),
+            mapping,
         }
     }
 
@@ -312,14 +307,16 @@ impl Manager {
         for watch in &sources.watches {
             let is_it = |old: &Arc<Watch>| old.gvk.group_kind() == watch.gvk.group_kind();
             if !before.watches.iter().any(is_it) {
-                self.added.insert((watch.gvk.group.clone(), watch.gvk.kind.clone()), kind.clone());
+                self.saved.kinds.insert((watch.gvk.group.clone(), watch.gvk.kind.clone()), kind.clone());
             }
         }
         // Nothing that reconciles has changed, or the newest files are broken: there is nothing to wait for.
-        if self.reload.is_none() && !sources.watches.iter().any(|watch| watch.changed_in > before.number) {
+        if self.saved.reload.is_none()
+            && !sources.watches.iter().any(|watch| watch.changed_in > before.number)
+        {
             return;
         }
-        let mut reload = Reload::begin(&sources, self.reload.take());
+        let mut reload = Reload::begin(&sources, self.saved.reload.take());
         for watch in sources.watches.iter().filter(|watch| watch.changed_in > before.number) {
             for key in self.kinds.objects(&watch.gvk) {
                 // A new reconciler may have no part in the old one's loop.
@@ -334,13 +331,13 @@ impl Manager {
                 }
             }
         }
-        self.reload = Some(reload);
+        self.saved.reload = Some(reload);
         self.settle().await;
     }
 
     async fn settle(&mut self) {
-        if let Some(settled) = self.reload.as_ref().and_then(Reload::settled) {
-            self.reload = None;
+        if let Some(settled) = self.saved.reload.as_ref().and_then(Reload::settled) {
+            self.saved.reload = None;
             self.events.emit(Event::ReloadSettled(settled)).await;
         }
     }
@@ -358,10 +355,10 @@ impl Manager {
             }
             // Objects of a kind that came with a save are reconciled because of the save.
             let kind = match kind {
-                CauseKind::Start => self.added.get(&kind_of(&key)).cloned().unwrap_or(CauseKind::Start),
+                CauseKind::Start => self.saved.kinds.get(&kind_of(&key)).cloned().unwrap_or(CauseKind::Start),
                 kind => kind,
             };
-            let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
+            let own = mark.as_ref().is_some_and(|mark| self.server.api.echo.is_own(mark));
             if gone {
                 self.queue.gate.forget(&key);
                 self.loops.forget(&key);
@@ -418,9 +415,7 @@ impl Manager {
 
     /// Ends a running reconcile's wait for a hook: what it waits for is not wanted any more.
     fn stop_waiting(&self, key: &ObjectKey) {
-        for running in self.running.values().filter(|running| running.taken.key == *key) {
-            running.cancel.cancel();
-        }
+        self.workers.stop_waiting(key);
     }
 
     fn forget(&mut self, key: &ObjectKey) {
@@ -460,9 +455,9 @@ impl Manager {
                 }
             }
             ManagerRequest::Connection { lost } => {
-                self.lost = lost;
+                self.server.lost = lost;
                 if !lost {
-                    self.awake.send_modify(|times| *times += 1);
+                    self.server.awake.send_modify(|times| *times += 1);
                     self.queue.hurry(Instant::now());
                 }
             }
@@ -489,7 +484,7 @@ impl Manager {
                     kinds: self.kinds.children_of(&key),
                     watch,
                     objects,
-                    api: self.api.clone(),
+                    api: self.server.api.clone(),
                     hub: self.kinds.hub(),
                     settings: Arc::clone(&self.settings),
                     memories: known.map(|(key, memory)| (key.clone(), memory.for_trial())).collect(),
@@ -501,59 +496,6 @@ impl Manager {
                     let _ = reply.send(opdev_reconcile::dry_run::run(trial).await);
                 });
             }
-        }
-    }
-
-    async fn start_workers(&mut self) {
-        while !self.lost
-            && let Some(mut taken) = self.queue.take(Instant::now())
-        {
-            let Some(watch) = self.sources.watch(&taken.key.group, &taken.key.kind).cloned() else {
-                self.queue.end(&taken.key, Ended::Done(None), |_| Origin::Other, Instant::now());
-                self.queue.forget(&taken.key);
-                continue;
-            };
-            self.newest_reconcile = self.numbers.next();
-            let secrets = self.secrets_of(&taken.key, &watch);
-            worker_end::cover_causes(&mut taken.causes, &secrets);
-            let object = self.kinds.reference(&taken.key, &watch.gvk);
-            let started = ReconcileStarted {
-                id: self.newest_reconcile,
-                at: Timestamp::now(),
-                object: object.clone(),
-                causes: taken.causes.clone(),
-            };
-            self.events.emit(Event::ReconcileStarted(started)).await;
-            let cancel = self.cancel.child_token();
-            let job = opdev_reconcile::job::Job {
-                object: object.clone(),
-                watch,
-                api: self.api.clone(),
-                settings: Arc::clone(&self.settings),
-                cancel: cancel.clone(),
-                renders: Arc::clone(&self.renders),
-                memory: self.memories.remove(&taken.key).unwrap_or_default(),
-                hub: self.kinds.hub(),
-                kinds: self.kinds.children_of(&taken.key),
-                own_only: taken.causes.iter().all(words::is_echo),
-            };
-            let recorder = Arc::new(Recorder::default());
-            // Each line of the log says which reconcile it is from.
-            let span = tracing::info_span!("reconcile", id = self.newest_reconcile, %object);
-            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job)).instrument(span);
-            let handle = self.workers.spawn(work);
-            let running = Running {
-                id: self.newest_reconcile,
-                at: Timestamp::now(),
-                object,
-                taken,
-                sources: self.sources.number,
-                began: self.kinds.reconcile_begins(),
-                recorder,
-                secrets,
-                cancel,
-            };
-            self.running.insert(handle.id(), running);
         }
     }
 
@@ -570,27 +512,9 @@ impl Manager {
 
     async fn tell_counts(&mut self) {
         let counts = self.queue.counts();
-        if counts != self.told {
-            self.told = counts.clone();
+        if counts != self.told.counts {
+            self.told.counts = counts.clone();
             self.events.emit(Event::QueueChanged(counts)).await;
-        }
-    }
-
-    async fn leave(&mut self) {
-        self.kinds.stop();
-        let Settings { finish, leave, .. } = *self.settings;
-        if tokio::time::timeout(finish, self.workers_end()).await.is_ok() {
-            return;
-        }
-        self.cancel.cancel();
-        if tokio::time::timeout(leave, self.workers_end()).await.is_err() {
-            self.workers.shutdown().await;
-        }
-    }
-
-    async fn workers_end(&mut self) {
-        while let Some(ended) = self.workers.join_next_with_id().await {
-            self.worker_ended(ended).await;
         }
     }
 }

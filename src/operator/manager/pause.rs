@@ -17,7 +17,7 @@ impl Manager {
             return Err(Refusal::Paused(Box::new(scope)));
         }
         // A saved file has reached the cluster as far as it is to.
-        if let Some(reload) = &mut self.reload {
+        if let Some(reload) = &mut self.saved.reload {
             let gate = &self.queue.gate;
             reload.forget(|key| !gate.holds(key));
         }
@@ -72,8 +72,8 @@ impl Manager {
     /// Tells what is paused, whenever that has changed.
     pub(super) async fn tell_pauses(&mut self) {
         let paused = self.queue.paused();
-        if paused != self.told_pauses {
-            self.told_pauses.clone_from(&paused);
+        if paused != self.told.pauses {
+            self.told.pauses.clone_from(&paused);
             self.events.emit(Event::PausesChanged { paused }).await;
         }
     }

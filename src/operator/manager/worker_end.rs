@@ -3,16 +3,15 @@
 use super::Manager;
 use super::kinds::Seen;
 use super::wakes::Wake;
-use crate::queue::{Ended, Mark, Origin, Retry, Taken, Urgency, kind_of};
+use super::workers::Running;
+use crate::queue::{Ended, Mark, Origin, Retry, Urgency, kind_of};
 use jiff::Timestamp;
 use opdev_client::forbidden::FORBIDDEN_HINT;
 use opdev_client::mark;
-use opdev_client::recorder::Recorder;
 use opdev_event::{
     Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
     RequeueReason, Severity, mask, words,
 };
-use opdev_object::meta::ObjectRef;
 use opdev_release::unfit::UnfitWrite;
 use opdev_release::verdict::Report;
 use opdev_sources::Reconciler;
@@ -20,23 +19,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-
-/// A reconcile under way.
-pub(super) struct Running {
-    pub(super) id: u64,
-    pub(super) at: Timestamp,
-    pub(super) object: ObjectRef,
-    pub(super) taken: Taken,
-    pub(super) sources: u64,
-    /// Where the changes begin that it may not have seen.
-    pub(super) began: u64,
-    pub(super) recorder: Arc<Recorder>,
-    /// The secrets that were known when it began; a reconcile that panics tells none.
-    pub(super) secrets: Vec<String>,
-    /// Ends its waits.
-    pub(super) cancel: CancellationToken,
-}
 
 impl Manager {
     /// A worker has ended, one way or another.
@@ -48,7 +30,7 @@ impl Manager {
                 (id, Report::failed(panic_chain(error)))
             }
         };
-        let Some(mut running) = self.running.remove(&id) else { return };
+        let Some(mut running) = self.workers.ended(id) else { return };
         let known = mask::known(running.secrets.iter().chain(report.memory.secrets()).cloned());
         report.cover(&known);
         cover_causes(&mut running.taken.causes, &known);
@@ -59,7 +41,7 @@ impl Manager {
         self.say_missing_right(&running, &report).await;
         self.report_unfit(&running, &report);
         let (ended, requeue) = next_turn(&report, running.taken.failures, self.settings.roles_kept);
-        let echo = Arc::clone(&self.api.echo);
+        let echo = Arc::clone(&self.server.api.echo);
         let read = report.known.iter().filter(|(_, wrote)| !wrote);
         let read: HashSet<Mark> = read.filter_map(|(object, _)| mark(object, false)).collect();
         let seen = Seen {
@@ -131,7 +113,7 @@ impl Manager {
             self.tell_loop(found).await;
         }
         self.check_goes_on(&key, &reconcile);
-        if let Some(reload) = &mut self.reload {
+        if let Some(reload) = &mut self.saved.reload {
             reload.ended(&key, running.sources, &causes, failed);
             let kinds = &self.kinds;
             reload.forget(|waiting| {

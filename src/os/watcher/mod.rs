@@ -137,7 +137,7 @@ impl Watcher {
                 let due = pending.lock().due(quiet);
                 match due {
                     Some(at) if at <= Instant::now() => {
-                        if git_is_busy(&root) {
+                        if git_is_busy(&root).await {
                             tokio::time::sleep(quiet).await;
                             continue;
                         }
@@ -155,7 +155,7 @@ impl Watcher {
                     None => tokio::select! {
                         () = pending.woken.notified() => {}
                         () = tokio::time::sleep(LOOK) => {
-                            let back = absent.iter().filter(|path| path.is_dir()).cloned().collect::<Vec<_>>();
+                            let back = there(&absent).await;
                             pending.lock().saw(back.into_iter(), true, Instant::now());
                         }
                     },
@@ -219,14 +219,24 @@ fn covered(path: &Path, deep: &BTreeSet<PathBuf>) -> bool {
     deep.iter().any(|folder| path.starts_with(folder))
 }
 
-fn git_is_busy(root: &Path) -> bool {
-    let lock = root.join(".git/index.lock");
+async fn git_is_busy(root: &Path) -> bool {
+    let lock = tokio::fs::metadata(root.join(".git/index.lock")).await;
     // A lock that a crashed git left behind must not stop reloading for good.
-    lock.metadata()
-        .and_then(|data| data.modified())
+    lock.and_then(|data| data.modified())
         .ok()
         .and_then(|at| at.elapsed().ok())
         .is_some_and(|age| age < Duration::from_secs(10))
+}
+
+/// Those of some folders that are there.
+async fn there(folders: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let mut there = Vec::new();
+    for path in folders {
+        if tokio::fs::metadata(path).await.is_ok_and(|data| data.is_dir()) {
+            there.push(path.clone());
+        }
+    }
+    there
 }
 
 /// The hint for a user whose kernel refuses to watch more files.

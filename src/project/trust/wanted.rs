@@ -5,26 +5,20 @@
 use crate::Project;
 use crate::program::Programs;
 use opdev_event::Permission;
-use opdev_sources::load::environment_variables;
-use std::io;
+use opdev_sources::WatchesFile;
 
 /// Everything that the project wants and the user has to allow, each once, in the order of the kinds of
 /// permission. Another part of opdev that does more than render and apply adds its permissions here.
 pub fn wanted(project: &Project) -> Vec<Permission> {
-    let watches = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
-    wanted_of(project, &watches, Programs::of(project).permissions())
+    wanted_of(project, &project.watches_file(), Programs::of(project).permissions())
 }
 
 /// Everything that the project wants, where `watches.yaml` has been read and the operator's own programs are
 /// known: to look for them reads every Go file of the project.
-pub fn wanted_of(
-    project: &Project,
-    (path, text): &(String, io::Result<String>),
-    programs: Vec<Permission>,
-) -> Vec<Permission> {
+pub fn wanted_of(project: &Project, watches: &WatchesFile, programs: Vec<Permission>) -> Vec<Permission> {
     let mut wanted = reconcilers(project);
     // A file that cannot be read names no variable; loading it says why.
-    wanted.extend(text.iter().flat_map(|text| environment_variables(path, text)));
+    wanted.extend(watches.variables());
     wanted.extend(programs);
     wanted.sort();
     wanted.dedup();

@@ -2,6 +2,7 @@
 
 use super::super::load::{Files, Loaded, Loader};
 use super::*;
+use crate::WatchesFile;
 use opdev_event::KindHealth;
 use serde_json::json;
 
@@ -35,7 +36,7 @@ fn files(made: Vec<Made>, found: Vec<Found>) -> Files {
         .map(|file| (file.to_owned(), Arc::from("package v1\n\ntype Set struct {\n\n\tSize\n}\n")))
         .into();
     Files {
-        watches: (String::new(), Ok(String::new())),
+        watches: WatchesFile::of(String::new(), Ok(String::new())),
         settings: None,
         charts: BTreeMap::new(),
         named_charts: BTreeMap::new(),

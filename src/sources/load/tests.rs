@@ -21,7 +21,7 @@ const GOOD: &str = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: 
 
 fn files(one: &str, two: &str) -> Files {
     Files {
-        watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
+        watches: WatchesFile::of("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
         settings: None,
         charts: [("charts/one".to_owned(), chart("one", one)), ("charts/two".to_owned(), chart("two", two))]
             .into(),
@@ -105,7 +105,7 @@ fn a_watches_file_that_does_not_parse_changes_no_kind() {
     let mut loader = Loader::default();
     loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
     let mut files = files(GOOD, GOOD);
-    files.watches.1 = Ok("- [".to_owned());
+    files.watches = WatchesFile::of("watches.yaml".to_owned(), Ok("- [".to_owned()));
     let loaded = loader.load(&files, &[], None, false).unwrap();
     assert_eq!(loaded.sources.watches.len(), 2);
     assert!(kinds(&loaded).is_empty());

@@ -6,6 +6,7 @@ use super::*;
 /// The words about a kind that nothing reconciles.
 const NOTHING: &str = "MemcachedBackup: it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your \
                        own that reconciles it";
+use crate::WatchesFile;
 use crate::definitions::Types;
 use opdev_event::KindHealth;
 
@@ -24,7 +25,7 @@ fn crd(group: &str, kind: &str) -> String {
 fn files(reconcilers: &[(&str, &str)]) -> Files {
     let in_folder = |(name, text): &(&str, &str)| (format!("config/reconcilers/{name}"), Arc::from(*text));
     Files {
-        watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
+        watches: WatchesFile::of("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
         settings: None,
         charts: BTreeMap::new(),
         named_charts: BTreeMap::new(),
@@ -269,8 +270,8 @@ fn options_of_opdev_yaml_count_at_once_and_come_before_those_of_watches() {
     let mut loader = Loader::default();
     let mut load = |settings: &str| {
         let mut files = with_chart(&[], settings);
-        files.watches.1 =
-            Ok(WATCHES.replace("charts/one}", "charts/one, maxReleaseHistory: 7, storage: configmap}"));
+        let watches = WATCHES.replace("charts/one}", "charts/one, maxReleaseHistory: 7, storage: configmap}");
+        files.watches = WatchesFile::of("watches.yaml".to_owned(), Ok(watches));
         loader.load(&files, &[], None, false).unwrap()
     };
     let options = |loaded: &Loaded| {

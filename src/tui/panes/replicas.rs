@@ -1,7 +1,7 @@
 //! How many replicas an object asks for.
 
+use opdev_object::facts::replicas::USUAL;
 use opdev_state::{Seen, State};
-use serde_json::Value;
 
 /// How many replicas an object asks for: where its kind says, else in the usual fields.
 pub fn replicas(state: &State, seen: &Seen) -> Option<i64> {
@@ -10,9 +10,6 @@ pub fn replicas(state: &State, seen: &Seen) -> Option<i64> {
         .iter()
         .find(|kind| kind.gvk.group_kind() == seen.key.group_kind() && !kind.scale.is_empty());
     let said = known.map(|kind| kind.scale.replace('.', "/"));
-    let usual = ["/spec/replicas", "/spec/replicaCount", "/spec/size"];
-    said.as_deref()
-        .into_iter()
-        .chain(usual)
-        .find_map(|path| seen.object.pointer(path).and_then(Value::as_i64))
+    let said = said.and_then(|path| seen.object.pointer(&path)?.as_i64());
+    said.or_else(|| USUAL.iter().find_map(|name| seen.object.get("spec")?.get(name)?.as_i64()))
 }

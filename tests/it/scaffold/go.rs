@@ -3,7 +3,6 @@
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
-use crate::traced::go_is_there;
 use opdev_cluster::Choice;
 use opdev_event::{Action, Event, ObjectTask, Outcome, TraceLevel};
 use std::fs;
@@ -37,10 +36,8 @@ const GO_BESIDE_A_CHART: &[&[&str]] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(go), ignore = "needs Go")]
 async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
-    if !go_is_there() {
-        return;
-    }
     let embedded = Choice { embedded: true, ..Choice::default() };
     let mut running = Opdev::start_against(embedded, |root| {
         for part in ["charts", "config", "samples"] {
@@ -87,10 +84,8 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
 
 /// Both layouts, with their tests, and as gofmt wants them.
 #[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
 fn scaffolded_go_is_what_go_takes() {
-    if !go_is_there() {
-        return;
-    }
     let names: &[&[&str]] = &[
         &["init", "--go", "--multigroup", "--repo", "example.com/names"],
         &["create", "api", "--group", "core", "--version", "v1", "--kind", "Thing"],

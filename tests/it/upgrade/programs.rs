@@ -56,19 +56,11 @@ while True:
     time.sleep(0.1)
 "#;
 
-fn has_python() -> bool {
-    Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
 /// A project whose program is in Python.
-fn program() -> Option<Repository> {
-    if !has_python() {
-        eprintln!("skipped: there is no python3");
-        return None;
-    }
+fn program() -> Repository {
     let v1 = version("v1", true, SIZE, "ready: {type: boolean}");
     let sample = "apiVersion: x.io/v1\nkind: Field\nmetadata: {name: field}\nspec: {size: 5}\n";
-    Some(Repository::new(&[
+    Repository::new(&[
         (
             "opdev.yaml",
             "operator: {command: [python3, operator.py], watch: [operator.py], trace: wire, stopAfter: 1s}\n",
@@ -76,12 +68,13 @@ fn program() -> Option<Repository> {
         ("operator.py", OPERATOR),
         ("config/crd/fields.yaml", &crd("Field", &v1)),
         ("config/samples/field.yaml", sample),
-    ]))
+    ])
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn incidents_of_programs_are_named_with_object_and_field() {
-    let Some(project) = program() else { return };
+    let project = program();
     project.edit(
         "operator.py",
         "SELECTOR = {\"app\": \"field\"}",
@@ -114,8 +107,9 @@ fn incidents_of_programs_are_named_with_object_and_field() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn an_upgrade_of_a_program_that_hurts_nobody_is_quiet() {
-    let Some(project) = program() else { return };
+    let project = program();
     project.edit("operator.py", "time.sleep(0.1)", "time.sleep(0.05)");
     let (report, code) = project.report(&["--trust", "--fail-on", "warning", "--only", "plain,back"]);
     assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
@@ -125,8 +119,9 @@ fn an_upgrade_of_a_program_that_hurts_nobody_is_quiet() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_program_that_does_not_run_is_told_with_its_last_words() {
-    let Some(project) = program() else { return };
+    let project = program();
     project.edit("operator.py", "FAULT = None", "FAULT = \"error: unknown flag: --fast\"");
     let (report, code) = project.report(&["--trust", "--only", "plain"]);
     assert_eq!(findings(&report), ["error does-not-start python3 operator.py [] plain"], "{report:#}");
@@ -156,8 +151,9 @@ fn role(more: &str) -> String {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn rights_that_the_new_program_uses_are_held_against_both_roles() {
-    let Some(project) = program() else { return };
+    let project = program();
     project.write(&[("config/rbac/role.yaml", &role("nodes"))]);
     project.release("v1.1.0");
     let asks = "while True:\n    call(\"GET\", \"/api/v1/secrets\")";
@@ -182,8 +178,9 @@ fn rights_that_the_new_program_uses_are_held_against_both_roles() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn examples_stand_in_for_samples_that_are_empty_and_manifests_may_lie_elsewhere() {
-    let Some(project) = program() else { return };
+    let project = program();
     // The scaffold's sample is refused; the example of the documentation is not.
     let field =
         |spec: &str| format!("apiVersion: x.io/v1\nkind: Field\nmetadata: {{name: field}}\nspec: {spec}\n");
@@ -250,8 +247,9 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn whatever_ends_a_rehearsal_leaves_no_process_worktree_or_lock() {
-    let Some(project) = program() else { return };
+    let project = program();
     let before = fs::read_dir(project.root.join(".git")).unwrap().count();
     for signal in ["INT", "TERM", "KILL"] {
         let pids = project.folder.path().join(signal);
@@ -346,8 +344,8 @@ if SERVES:
 "#;
 
 /// A project whose program converts.
-fn converter() -> Option<Repository> {
-    let project = program()?;
+fn converter() -> Repository {
+    let project = program();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     let text = format!("{}{OPERATOR}", CONVERTER.replace("PORT", &port.to_string()));
@@ -370,12 +368,13 @@ fn converter() -> Option<Repository> {
         ("config/default/kustomization.yaml", "resources: [../manager]\n"),
     ]);
     project.release("v1.1.0");
-    Some(project)
+    project
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_converter_that_loses_fields_is_found_without_a_line_written_for_it() {
-    let Some(project) = converter() else { return };
+    let project = converter();
     let (report, code) = project.report(&["--trust", "--only", "plain"]);
     assert_eq!((findings(&report), code), (Vec::new(), 0), "one with annotations is not accused: {report:#}");
     project.edit("operator.py", "KEEPS = True", "KEEPS = False");
@@ -408,16 +407,18 @@ fn a_converter_that_loses_fields_is_found_without_a_line_written_for_it() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_program_that_serves_its_webhooks_late_is_waited_for() {
-    let Some(project) = converter() else { return };
+    let project = converter();
     project.edit("operator.py", "DELAY = 0", "DELAY = 6");
     let (report, code) = project.report(&["--trust", "--only", "plain"]);
     assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn roles_of_a_kustomization_and_of_a_chart_count() {
-    let Some(project) = program() else { return };
+    let project = program();
     let missing = ["error rights-missing secrets [list] plain"];
     let rest = "kind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: manager-role}\n---\n\
                 apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: manager}\n";

@@ -71,7 +71,7 @@ impl Draft {
 
 /// Open drafts.
 #[derive(Clone, Debug, Default)]
-pub struct Drafts {
+pub(crate) struct Drafts {
     open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
     /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev
     /// ends.

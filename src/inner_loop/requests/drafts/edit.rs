@@ -38,7 +38,7 @@ impl Requests {
         let mut draft = Draft::new(about, Work::Edit { object: object.clone(), base: live });
         draft.handed.clone_from(&body);
         let text = with_header(&self.intro(&draft.about, true), &body);
-        let open = self.drafts.open(id, draft);
+        let open = self.under_way.drafts.open(id, draft);
         let mut draft = open.lock().await;
         self.to_editor(id, &mut draft, &text).await?;
         Ok(Done::default())
@@ -49,7 +49,7 @@ impl Requests {
         let text = with_header(&self.intro(&about, false), &body);
         let mut draft = Draft::new(about, Work::New);
         draft.handed = body;
-        let open = self.drafts.open(id, draft);
+        let open = self.under_way.drafts.open(id, draft);
         let mut draft = open.lock().await;
         self.to_editor(id, &mut draft, &text).await?;
         Ok(Done::default())
@@ -57,7 +57,7 @@ impl Requests {
 
     /// The editor has ended: takes the text.
     pub(crate) async fn edited(&self, id: DraftId, problem: Option<&str>) -> Result<Done> {
-        let open = self.drafts.get(id)?;
+        let open = self.under_way.drafts.get(id)?;
         let mut draft = open.lock().await;
         if let Some(problem) = problem {
             let kept = draft.keep();
@@ -85,7 +85,7 @@ impl Requests {
             return Ok(Done::said(format!("closed with its errors as they were: nothing was written{kept}")));
         }
         if body == draft.handed && draft.round == 1 && matches!(draft.work, Work::Edit { .. }) {
-            let hint = self.drafts.returned_at_once(&mut draft).unwrap_or_default();
+            let hint = self.under_way.drafts.returned_at_once(&mut draft).unwrap_or_default();
             self.close(id, &draft).await;
             return Ok(Done::said(format!("nothing was changed, so nothing was written{hint}")));
         }
@@ -230,7 +230,7 @@ impl Requests {
             bail!("an object needs metadata.name");
         }
         if namespaced && meta::namespace(&object).is_none() {
-            meta::put(&mut object, &["metadata", "namespace"], self.namespace.as_str());
+            meta::put(&mut object, &["metadata", "namespace"], self.cluster.namespace.as_str());
         }
         // A skeleton whose fields are all comments.
         if object.get("spec").is_some_and(Value::is_null) {
@@ -246,7 +246,7 @@ impl Requests {
 
     /// Opens the text of a draft once more; an edit's on top of what others have changed meanwhile.
     pub(crate) async fn reopen(&self, id: DraftId) -> Result<Done> {
-        let open = self.drafts.get(id)?;
+        let open = self.under_way.drafts.get(id)?;
         let mut draft = open.lock().await;
         let mut body = draft.handed.clone();
         if let Work::Edit { object, base } = draft.work.clone() {

@@ -54,7 +54,7 @@ impl Requests {
             review.changes.push(write.change(after.as_ref().filter(|_| !deleted)));
             review.warnings.extend(warnings);
         }
-        let draft = self.drafts.open(id, draft);
+        let draft = self.under_way.drafts.open(id, draft);
         let draft = draft.lock().await;
         self.tell(id, &draft, DraftStage::Review(review)).await;
         Ok(())
@@ -62,7 +62,7 @@ impl Requests {
 
     /// Writes what a draft holds.
     pub(super) async fn write_draft(&self, id: DraftId) -> Result<Done> {
-        let open = self.drafts.get(id)?;
+        let open = self.under_way.drafts.get(id)?;
         let mut draft = open.lock().await;
         if let Work::File(change) = &draft.work {
             if let Err(error) = change.write(&self.project.root) {
@@ -95,7 +95,7 @@ impl Requests {
             said.push(format!("{name} {verb}"));
         }
         if let Work::Undo { entry } = draft.work {
-            self.undo.remove(entry);
+            self.under_way.undo.remove(entry);
             self.tell_undo().await;
         }
         self.close(id, &draft).await;
@@ -128,7 +128,7 @@ impl Requests {
 
     /// A request about a draft was dropped half-way: what it was about stays.
     pub(super) async fn draft_cancelled(&self, id: DraftId) {
-        if let Ok(open) = self.drafts.get(id) {
+        if let Ok(open) = self.under_way.drafts.get(id) {
             let draft = open.lock().await;
             self.stuck(id, &draft, &anyhow!("it was cancelled half-way")).await;
         }
@@ -136,7 +136,7 @@ impl Requests {
 
     /// Drops a draft.
     pub(super) async fn discard(&self, id: DraftId) -> Result<Done> {
-        let open = self.drafts.get(id)?;
+        let open = self.under_way.drafts.get(id)?;
         let draft = open.lock().await;
         self.close(id, &draft).await;
         Ok(Done::said("nothing was written"))
@@ -147,7 +147,7 @@ impl Requests {
         if let Some(file) = &draft.file {
             file.decided();
         }
-        self.drafts.lock().remove(&id);
+        self.under_way.drafts.lock().remove(&id);
         self.tell(id, draft, DraftStage::Closed).await;
     }
 }

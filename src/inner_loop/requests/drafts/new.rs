@@ -23,7 +23,7 @@ impl Requests {
             NewFrom::Kind { gvk } => {
                 let (resource, namespaced) = self.resource_soon(gvk).await?;
                 let schema = self.schema_of(gvk, &resource).await?;
-                let namespace = namespaced.then_some(self.namespace.as_str());
+                let namespace = namespaced.then_some(self.cluster.namespace.as_str());
                 let mut text = skeleton(gvk, namespace, &schema.root, &schema.definitions);
                 if let Some((chart, values)) = self.values_of(gvk) {
                     text = with_values(&text, &chart, &values);
@@ -35,7 +35,7 @@ impl Requests {
 
     /// The folder of the chart that feeds a kind, and its values as they are written.
     fn values_of(&self, gvk: &Gvk) -> Option<(String, String)> {
-        let sources = self.sources.borrow();
+        let sources = self.operator.sources.borrow();
         let watch = sources.watches.iter().find(|watch| watch.gvk == *gvk)?;
         let reconciler = watch.chart()?;
         let values = reconciler.chart.as_ref()?.values_text.as_ref()?;

@@ -102,7 +102,7 @@ impl Requests {
         let gvk = Gvk::of(&object).context("an object needs apiVersion and kind")?;
         let (resource, namespaced) = self.resource_soon(&gvk).await?;
         if namespaced && meta::namespace(&object).is_none() {
-            meta::put(&mut object, &["metadata", "namespace"], self.namespace.as_str());
+            meta::put(&mut object, &["metadata", "namespace"], self.cluster.namespace.as_str());
         }
         let name = meta::name(&object).context("an object needs metadata.name")?.to_owned();
         let namespace = if namespaced { meta::namespace(&object).map(str::to_owned) } else { None };

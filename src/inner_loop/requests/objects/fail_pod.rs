@@ -17,7 +17,7 @@ const ANNOTATION: &str = "opdev.dev/fail";
 impl Requests {
     /// `None` takes the failure away.
     pub(crate) async fn fail_pod(&self, pod: &ObjectRef, how: Option<PodFailure>) -> Result<Done> {
-        if !self.embedded {
+        if !self.cluster.embedded {
             bail!(
                 "pods fail on demand on the embedded control plane only; here a container would have to fail by itself"
             );

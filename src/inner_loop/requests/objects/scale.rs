@@ -7,11 +7,9 @@ use crate::outcome::Done;
 use anyhow::{Result, bail};
 use http::Method;
 use opdev_client::{OWN_MANAGER, is_not_found};
+use opdev_object::facts::replicas::USUAL;
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
-
-/// The usual fields, the likeliest first.
-const FIELDS: [&str; 3] = ["replicas", "replicaCount", "size"];
 
 impl Requests {
     pub(crate) async fn scale(&self, object: &ObjectRef, replicas: i32) -> Result<Done> {
@@ -51,7 +49,7 @@ impl Requests {
             Err(error) => return Err(error),
         }
         let spec = live.get("spec").and_then(Value::as_object);
-        let here = FIELDS.into_iter().find(|field| spec.is_some_and(|spec| spec.contains_key(*field)));
+        let here = USUAL.into_iter().find(|field| spec.is_some_and(|spec| spec.contains_key(*field)));
         let field = match here {
             Some(field) => field,
             None => self.field_of_schema(object).await?,
@@ -65,7 +63,7 @@ impl Requests {
     async fn field_of_schema(&self, object: &ObjectRef) -> Result<&'static str> {
         let schema = self.schema(&object.gvk).await?;
         let spec = schema.pointer("/properties/spec").cloned().unwrap_or_default();
-        let named = FIELDS.into_iter().find(|field| spec["properties"].get(*field).is_some());
+        let named = USUAL.into_iter().find(|field| spec["properties"].get(*field).is_some());
         // Where anything may stand in the spec, a chart reads it: Helm's own name for the number.
         let open = spec["x-kubernetes-preserve-unknown-fields"] == true;
         match named.or(open.then_some("replicaCount")) {
@@ -94,7 +92,7 @@ impl Requests {
 
     /// The owner that a reconciler of this project looks after, if it has one.
     fn reconciled_owner(&self, object: &Value) -> Option<String> {
-        let kinds = self.sources.borrow();
+        let kinds = self.operator.sources.borrow();
         let owner = meta::controller(object)?;
         let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
         kinds.watch(group, &owner.kind).map(|_| format!("{} {}", owner.kind, owner.name))

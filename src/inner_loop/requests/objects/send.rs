@@ -17,14 +17,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Requests {
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
-        Ok(resource_of(&self.client, gvk).await?)
+        Ok(resource_of(&self.cluster.client, gvk).await?)
     }
 
     /// Finds a kind of the project whose CRD may have been applied a moment ago: at start, and after a
     /// cluster was unlocked. The first sources say which kinds those are.
     pub(crate) async fn resource_soon(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
         let own = || {
-            let sources = self.sources.borrow();
+            let sources = self.operator.sources.borrow();
             sources.number == 0 || sources.definitions.iter().any(|one| crd::kinds(&one.crd).contains(gvk))
         };
         let deadline = Instant::now() + ESTABLISHING;
@@ -43,6 +43,6 @@ impl Requests {
         kind: &str,
         body: Option<&Value>,
     ) -> Result<(Value, Vec<String>)> {
-        send(&self.client, method, uri, kind, body).await
+        send(&self.cluster.client, method, uri, kind, body).await
     }
 }

@@ -18,20 +18,20 @@ impl Requests {
     /// Keeps what undoes a deed.
     pub(crate) async fn remember(&self, what: String, steps: Vec<Undo>) {
         if !steps.is_empty() {
-            self.undo.add(what, steps);
+            self.under_way.undo.add(what, steps);
             self.tell_undo().await;
         }
     }
 
     /// Tells what can be undone.
     pub(crate) async fn tell_undo(&self) {
-        let entries = self.undo.lock().iter().map(|entry| entry.told.clone()).collect();
+        let entries = self.under_way.undo.lock().iter().map(|entry| entry.told.clone()).collect();
         self.events.emit(Event::UndoChanged { entries }).await;
     }
 
     /// Opens a draft that undoes a deed, for the user to look at.
     pub(crate) async fn undo(&self, draft: u64, entry: u64) -> Result<Done> {
-        let (told, steps) = self.undo.steps(entry).context("this is not in the list any more")?;
+        let (told, steps) = self.under_way.undo.steps(entry).context("this is not in the list any more")?;
         if let Some(why) = told.why_not {
             bail!("{} cannot be undone: {why}", told.what);
         }
@@ -42,7 +42,7 @@ impl Requests {
             writes.extend(self.back(step, &mut notes).await?);
         }
         if writes.is_empty() {
-            self.undo.remove(entry);
+            self.under_way.undo.remove(entry);
             self.tell_undo().await;
             return Ok(Done::said(format!("{}: all of it is as it was before", told.what)));
         }

@@ -32,7 +32,7 @@ pub(crate) struct Entry {
 
 /// Recent changes, each with its undo.
 #[derive(Clone, Debug, Default)]
-pub struct UndoList {
+pub(crate) struct UndoList {
     entries: Arc<Mutex<VecDeque<Entry>>>,
 }
 
