@@ -67,6 +67,8 @@ pub struct Evidence {
     pub read_live: Vec<(String, u32)>,
     /// Objects that it read by name from the API server, not from its cache.
     pub live_reads: Vec<ReadFact>,
+    /// ConfigMaps and Secrets that it read by name, with what was in them.
+    pub configs: Vec<ConfigFact>,
     /// Workloads as it had read or written them, in order.
     pub workloads: Vec<WorkloadFact>,
     /// True if its spec says with how little it is content, such as `minReady` or `maxUnavailable`.
@@ -101,6 +103,15 @@ pub struct ReadFact {
     pub missing: bool,
     /// The version of a single object.
     pub version: String,
+}
+
+/// A ConfigMap or Secret as a reconcile had read it.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigFact {
+    /// The object.
+    pub object: ObjectRef,
+    /// The path of each key of its data, and a hash of its value.
+    pub values: Vec<(String, u64)>,
 }
 
 /// A workload as a reconcile had it in hand: read, or answered to its own write.

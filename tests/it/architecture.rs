@@ -135,6 +135,7 @@ fn packages_have_at_most_eight_thousand_lines() {
         ("src/helm/template", 13_200),
         ("src/types", 14_500),
         ("src/tui", 11_000),
+        ("src/findings", 8_700),
     ];
     let mut wrong = Vec::new();
     for folder in members() {

@@ -1,18 +1,19 @@
 //! Faults of a real Go operator, each of which opdev has to name: `tests/reference/findings` shows them.
 
 use crate::oracle::oracle;
-use crate::traced::go_is_there;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Faults that no storm hides. The storms, and what looks like a fault and is none, are in the whole run of
 /// the script.
-const FAULTS: [&str; 13] = [
+const FAULTS: [&str; 15] = [
     "missing-watch",
     "missing-watch-owner",
     "event-dropped",
     "left-behind",
     "change-not-applied",
+    "change-half-applied",
+    "drift-left",
     "overlapping-selector",
     "foreign-metadata",
     "name-collision",
@@ -24,12 +25,9 @@ const FAULTS: [&str; 13] = [
 ];
 
 #[test]
-#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+#[cfg_attr(not(all(go, oracles)), ignore = "needs Go and OPDEV_ORACLES")]
 fn faults_of_a_go_operator_are_named() {
     let kubectl = oracle("kubectl");
-    if !go_is_there() {
-        return;
-    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/findings/run.py");
     let mut path = vec![kubectl.parent().unwrap().to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
@@ -48,12 +46,10 @@ fn faults_of_a_go_operator_are_named() {
 /// `opdev ci` reconciles each sample of a Go operator once more, and says what that one writes, and where in
 /// the code.
 #[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
 fn a_second_reconcile_of_a_go_operator_is_judged() {
-    if !go_is_there() {
-        return;
-    }
     let (_folder, project) = operator();
-    for (shows, good) in [("healthy-order", true), ("still-writes", false)] {
+    for (shows, good) in [("healthy-order", true), ("healthy-events", true), ("still-writes", false)] {
         let out = ci(&project, shows, &["--findings", "none", "--no-disturb"]);
         let said = String::from_utf8_lossy(&out.stdout);
         assert_eq!(out.status.success(), good, "{shows}: {said}{}", String::from_utf8_lossy(&out.stderr));
@@ -68,10 +64,8 @@ fn a_second_reconcile_of_a_go_operator_is_judged() {
 /// `opdev ci` deletes a child of its own accord: that a controller does not hear of it is known then, and fails
 /// the scenario.
 #[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
 fn a_child_that_nobody_watches_fails_a_scenario() {
-    if !go_is_there() {
-        return;
-    }
     let (_folder, project) = operator();
     let out = ci(&project, "missing-watch", &[]);
     let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
@@ -94,6 +88,35 @@ fn a_child_that_nobody_watches_fails_a_scenario() {
     ] {
         assert!(junit.contains(step), "{junit}");
     }
+}
+
+/// `opdev ci` changes a ConfigMap of the sample's file once: that nobody hears of it is known then.
+#[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
+fn a_config_of_the_file_that_nobody_watches_fails_a_scenario() {
+    let (_folder, project) = operator();
+    let mine = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\ndata: {mode: old}\n---\n";
+    let run = |shows: &str, arguments: &[&str]| {
+        let sample = format!(
+            "{mine}apiVersion: findings.example.com/v1\nkind: Case\nmetadata: {{name: a}}\nspec: {{shows: {shows}, child: mine}}\n"
+        );
+        std::fs::write(project.join("config/samples/a.yaml"), sample).unwrap();
+        let out =
+            opdev(&project, &[&["ci", "config/samples/a.yaml", "--findings", "warning"], arguments].concat());
+        (
+            out.status.code(),
+            format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr)),
+        )
+    };
+    let (code, said) = run("referenced-unwatched", &["--junit", "junit.xml"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("opdev explain referenced-unwatched"), "{said}");
+    let junit = std::fs::read_to_string(project.join("junit.xml")).unwrap();
+    assert!(junit.contains("a ConfigMap or Secret of the file is changed"), "{junit}");
+    let (code, said) = run("referenced-unwatched", &["--no-disturb"]);
+    assert_eq!(code, Some(0), "nobody has changed it: {said}");
+    let (code, said) = run("healthy-referenced", &[]);
+    assert_eq!(code, Some(0), "it makes no use of it: {said}");
 }
 
 /// The operator with a fault for each word in `shows`, and its folder.

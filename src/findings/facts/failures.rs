@@ -27,6 +27,10 @@ impl Failures {
             refused.status == 409 && refused.reason == "Conflict" && evidence.error.contains(&refused.message)
         };
         let disturbed = evidence.refusals.iter().any(|refused| refused.disturbed || conflict(refused));
+        // A panic is told by its own rule, and no end of failures.
+        if !evidence.panic.is_empty() {
+            return;
+        }
         if evidence.error.is_empty() || disturbed {
             *failures = Failures::default();
             return;

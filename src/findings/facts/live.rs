@@ -37,6 +37,7 @@ impl Table {
         }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
             if !seen.metadata_only && CHANGED_IN_PLACE.contains(&key.kind.as_str()) {
+                self.drift_seen(&key, &seen.object, seen.at);
                 self.values.take(&key, &seen.object, false, seen.at);
             }
             self.stranger_seen(&key, seen);

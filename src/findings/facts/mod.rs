@@ -26,7 +26,7 @@ mod waits;
 pub(super) mod wakes;
 mod writes;
 
-pub(super) use names::{call_of, failed_by, is_never, is_plane, is_programs};
+pub(super) use names::{NAME, call_of, failed_by, is_never, is_plane, is_programs};
 pub(super) use track::{ABSENT, KEPT, Track};
 pub(super) use waits::{Pending, Wait};
 
@@ -56,6 +56,8 @@ pub(super) struct Table {
     pub(super) started: Option<Timestamp>,
     /// Kinds that the project is for.
     custom: BTreeSet<(String, String)>,
+    /// Kinds of which the CRD prints a part of the status.
+    pub(super) with_status: BTreeSet<(String, String)>,
     /// Custom resources and children, as the API server has them.
     pub(super) live: HashMap<ObjectKey, Live>,
     /// The makers of children.
@@ -203,8 +205,7 @@ pub(super) struct Controller {
     pub(super) period: Option<Duration>,
     /// The longest reconcile that ended lately, and when it began.
     pub(super) busy: Option<(Timestamp, Timestamp)>,
-    /// Names of children by kind: the part that is not the name of the custom resource, and whose names it
-    /// was.
+    /// Names of children by kind, with `NAME` in the place of the name of the custom resource, and of whom.
     pub(super) rests: HashMap<String, (String, BTreeSet<String>)>,
 }
 
@@ -294,10 +295,9 @@ impl Table {
             controller.busy = Some((evidence.at, evidence.ended));
         }
         for write in evidence.writes.iter().filter(|write| write.created && !is_never(&write.object)) {
-            if let Some(rest) = write.object.name.strip_prefix(&evidence.object.name) {
+            if let Some(rest) = names::around(&write.object.name, &evidence.object.name) {
                 let kind = write.object.gvk.kind.clone();
-                let known =
-                    controller.rests.entry(kind).or_insert_with(|| (rest.to_owned(), BTreeSet::new()));
+                let known = controller.rests.entry(kind).or_insert_with(|| (rest.clone(), BTreeSet::new()));
                 if known.0 == rest && known.1.len() < 3 {
                     known.1.insert(evidence.object.name.clone());
                 }
@@ -328,22 +328,23 @@ impl Table {
         track.take_touched(evidence, generation);
         track.take_versions(evidence);
         track.take_written(evidence);
-        if evidence.error.is_empty() && evidence.panic.is_empty() {
+        let failure = if evidence.error.is_empty() { &evidence.panic } else { &evidence.error };
+        if failure.is_empty() {
             track.errors = 0;
             track.period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
         } else {
-            if track.errors == 0 || track.error != evidence.error {
+            if track.errors == 0 || track.error != *failure {
                 (track.errors, track.errors_since) = (0, evidence.at);
             }
             track.errors += 1;
         }
         track.failures.take(evidence, track.ended);
         track.by_pods = self.fails_by_pods(evidence);
-        (track.error, track.requeue) = (evidence.error.clone(), evidence.requeue);
+        (track.error, track.requeue) = (failure.clone(), evidence.requeue);
         track.ended_before = track.ended;
         (track.began, track.ended) = (evidence.at, evidence.ended);
         self.wait_for(evidence, &track);
-        self.take_configs(evidence, &track);
+        self.take_configs(evidence, &mut track);
         if let Some(controller) = self.controllers.get_mut(&place.0) {
             controller.writes_status |= track.writes_status;
         }
@@ -420,6 +421,11 @@ impl Table {
     }
 
     pub(super) fn sources_changed(&mut self, changed: &SourcesChanged) {
+        let prints = |kind: &&opdev_event::KindStatus| {
+            kind.columns.iter().any(|column| column.path.starts_with(".status"))
+        };
+        let with_status = changed.kinds.iter().filter(prints);
+        self.with_status = with_status.map(|kind| (kind.gvk.group.clone(), kind.gvk.kind.clone())).collect();
         self.custom.extend(changed.kinds.iter().map(|kind| (kind.gvk.group.clone(), kind.gvk.kind.clone())));
     }
 
@@ -466,6 +472,7 @@ impl Table {
                 .any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at) && self.is_recent(at)))
             || !self.taken.is_empty()
             || self.has_unheard()
+            || self.has_drift()
             || self.caches.0.values().any(|cache| cache.news)
             || self.left().next().is_some()
     }

@@ -31,6 +31,29 @@ pub(crate) fn is_plane(manager: &str) -> bool {
     PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
 }
 
+/// Stands for the name of a custom resource in the name of a child.
+pub(crate) const NAME: &str = "NAME";
+
+/// The name of a child with `NAME` in the place of the name of its custom resource, at its beginning, at its
+/// end or between signs.
+pub(super) fn around(child: &str, name: &str) -> Option<String> {
+    let sign = |c: char| !c.is_ascii_alphanumeric();
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(rest) = child.strip_prefix(name) {
+        return Some(format!("{NAME}{rest}"));
+    }
+    let end = child.strip_suffix(name).filter(|before| before.ends_with(sign));
+    if let Some(before) = end {
+        return Some(format!("{before}{NAME}"));
+    }
+    let places = child.match_indices(name).map(|(at, _)| (&child[..at], &child[at + name.len()..]));
+    let (before, after) =
+        places.into_iter().find(|(before, after)| before.ends_with(sign) && after.starts_with(sign))?;
+    Some(format!("{before}{NAME}{after}"))
+}
+
 /// Finalizers without a domain that Kubernetes itself answers.
 const OF_KUBERNETES: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes"];
 
@@ -73,7 +96,17 @@ pub(crate) fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_programs;
+    use super::{around, is_programs};
+
+    #[test]
+    fn the_name_of_a_child_is_split_around_the_name_of_its_owner() {
+        let found = |child: &str| around(child, "web");
+        assert_eq!(found("web-data").as_deref(), Some("NAME-data"));
+        assert_eq!(found("moco-web").as_deref(), Some("moco-NAME"));
+        assert_eq!(found("moco-web-0").as_deref(), Some("moco-NAME-0"));
+        assert_eq!(found("cobweb"), None, "chance");
+        assert_eq!(found("other"), None);
+    }
 
     #[test]
     fn a_finalizer_is_the_programs_whether_or_not_it_has_a_slash() {

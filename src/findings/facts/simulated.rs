@@ -20,6 +20,9 @@ impl Table {
             .iter()
             .any(|refusal| !refusal.message.is_empty() && error.contains(&refusal.message));
         let told = answered || error.ends_with("\" not found");
-        self.embedded && (has(&REFUSED) || !told && (evidence.pods || has(&ADDRESSES)))
+        // As a Service is reached from everywhere in a cluster: `db.default:5432`.
+        let namespace = evidence.object.namespace.as_deref().unwrap_or("default");
+        let by_service = error.contains(&format!(".{namespace}:"));
+        self.embedded && (has(&REFUSED) || !told && (evidence.pods || by_service || has(&ADDRESSES)))
     }
 }

@@ -1,9 +1,12 @@
 //! The configuration that pods of a workload take when they start, by the workload's template.
 
 use jiff::Timestamp;
-use opdev_object::meta::{self, ObjectKey};
+use opdev_event::evidence::ConfigFact;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use opdev_object::path::Path;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// Words in names of containers, arguments and annotations of what reads configuration anew.
 const RELOADS: [&str; 5] = ["reload", "watch", "refresh", "sidecar", "config-sync"];
@@ -150,6 +153,56 @@ fn of_volumes(pod: &Value, uses: &mut Vec<Use>) {
             }
         }
     }
+}
+
+/// How a reconcile came to know of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangedBy {
+    /// It has made it.
+    Program,
+    /// It was woken by it.
+    Heard,
+    /// It has read the object again, and found another value than the reconcile before.
+    Found,
+}
+
+/// ConfigMaps and Secrets that are remembered for each custom resource.
+const READ: usize = 4;
+
+/// The content of ConfigMaps and Secrets that reconciles have read by name, as hashes of keys and values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadConfigs(HashMap<ObjectKey, Vec<(u64, u64)>>);
+
+impl ReadConfigs {
+    /// Takes in what a reconcile has read, and returns the values that the one before had read otherwise.
+    pub(super) fn take(&mut self, configs: &[ConfigFact]) -> Vec<(ObjectRef, Vec<String>)> {
+        let mut changed = Vec::new();
+        for config in configs {
+            let now: Vec<(u64, u64)> =
+                config.values.iter().map(|(path, value)| (hash(path), *value)).collect();
+            let key = config.object.key();
+            if self.0.len() >= READ && !self.0.contains_key(&key) {
+                continue;
+            }
+            let Some(before) = self.0.insert(key, now) else { continue };
+            let differs = |(path, value): &&(String, u64)| {
+                let path = hash(path);
+                before.iter().any(|(known, old)| *known == path && old != value)
+            };
+            let paths: Vec<String> =
+                config.values.iter().filter(differs).map(|(path, _)| path.clone()).collect();
+            if !paths.is_empty() {
+                changed.push((config.object.clone(), paths));
+            }
+        }
+        changed
+    }
+}
+
+fn hash(path: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

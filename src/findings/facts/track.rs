@@ -4,6 +4,7 @@
 
 use super::failures::Failures;
 use super::names::is_never;
+use super::templates::ReadConfigs;
 use super::wakes::Wakes;
 use jiff::Timestamp;
 use opdev_event::CauseKind;
@@ -30,6 +31,7 @@ pub(crate) struct Track {
     pub(crate) requeue: Option<Duration>,
     /// The period that its good reconciles ask for.
     pub(crate) period: Option<Duration>,
+    /// The error or the panic that its newest reconcile ended with; empty where it ended well.
     pub(crate) error: String,
     pub(crate) errors: u32,
     /// True if a simulated pod may be why the newest reconcile failed.
@@ -77,6 +79,8 @@ pub(crate) struct Track {
     pub(crate) by_timer: bool,
     /// The changes that led to its newest reconciles.
     pub(crate) wakes: Wakes,
+    /// Configuration that its newest reconcile has read by name.
+    pub(crate) configs: ReadConfigs,
 }
 
 /// A change that nobody has answered.
@@ -129,8 +133,9 @@ impl Track {
                 only_times = Some(only_times.unwrap_or(true) && times);
             }
             for field in write.fields.iter().filter(|field| field.sent && field.old != field.new) {
+                let moved = has_moved(write, field);
                 let known = self.fields.entry((key.clone(), field.path.clone())).or_default();
-                known.take(field, write.at, self.by_timer);
+                known.take(field, write.at, (self.by_timer, moved));
             }
         }
         self.times_only = match only_times {
@@ -230,6 +235,14 @@ impl Track {
     }
 }
 
+/// True for an item of a list without a key that is longer or shorter than before: each item may have the
+/// value of another one then.
+fn has_moved(write: &WriteFact, field: &FieldFact) -> bool {
+    let at = |other: &&FieldFact| other.path == field.path;
+    let items = write.fields.iter().filter(at);
+    field.path.contains("[]") && items.into_iter().any(|item| item.old == 0 || item.new == 0)
+}
+
 /// Fields of a write; a create is `+`, a deletion `-`.
 pub(super) fn written(write: &WriteFact) -> Vec<&str> {
     match write.verb {
@@ -240,16 +253,17 @@ pub(super) fn written(write: &WriteFact) -> Vec<&str> {
 }
 
 impl Field {
-    fn take(&mut self, field: &FieldFact, at: Timestamp, by_timer: bool) {
+    fn take(&mut self, field: &FieldFact, at: Timestamp, (by_timer, moved): (bool, bool)) {
         if self.count == 0 {
             (self.only_times, self.fresh) = (true, true);
             self.values.push_back(field.old);
         }
         self.count += 1;
         self.only_times &= field.time;
-        // The value that it has just now is not one that comes back.
+        // The value that it has just now is not one that comes back. Items of a list without a key have one
+        // path: where one more comes first, each takes the value of another.
         let known = self.values.iter().rev().skip(1).any(|value| *value == field.new);
-        self.back += u32::from(known && field.new != 0);
+        self.back += u32::from(known && !moved && field.new != 0);
         self.fresh &= field.scalar && !known && !field.grew;
         if let Some(items) = field.reordered {
             (self.order, self.items) = (self.order + 1, items);

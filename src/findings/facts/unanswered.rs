@@ -90,6 +90,7 @@ impl Table {
             }
         }
         self.unheard(&mut asks);
+        self.drift_asks(&mut asks);
         asks
     }
 }

@@ -1,6 +1,6 @@
 //! Events that have to come later because of a reconcile: rules of absence judge it once its time has passed.
 
-use super::templates::Takes;
+use super::templates::{ChangedBy, Takes};
 use super::values::ChangedValue;
 use super::{Table, Track, is_never};
 use jiff::{SignedDuration, Timestamp};
@@ -31,11 +31,20 @@ pub(crate) enum Wait {
     Status { path: String },
     /// observedGeneration
     Generation,
-    /// A workload whose pods have taken a configuration that has changed since; how they take it, and whether
-    /// the program itself has changed it, in a reconcile with this number.
-    Rolled { workload: ObjectKey, generation: i64, takes: Takes, own: bool, since: u64 },
-    /// A child that still has the old value of a changed field, and where in it.
-    Applied { field: Box<ChangedValue>, place: String, changed_at: Timestamp, generation: i64 },
+    /// A workload whose pods have taken a configuration that has changed since; how they take it, and how
+    /// the reconcile with this number came to know of it.
+    Rolled { workload: ObjectKey, generation: i64, takes: Takes, by: ChangedBy, since: u64 },
+    /// A child that still has the old value of a changed field, and where in it; `reached` is the place in
+    /// another child that has got the new one.
+    Applied {
+        field: Box<ChangedValue>,
+        place: String,
+        changed_at: Timestamp,
+        generation: i64,
+        reached: Option<String>,
+    },
+    /// A child whose fields somebody else has changed, after a reconcile that has heard of it.
+    PutBack,
     /// A child that is not touched any more since a reconcile with this number.
     Untouched { since: u64 },
 }
@@ -74,6 +83,7 @@ impl Table {
                 let live = self.live.get(&one.primary.key());
                 live.is_some_and(|live| live.observed.is_some_and(|seen| seen != live.generation))
             }
+            Wait::PutBack => !self.left_so(&one.primary.key(), &one.about.key()).is_empty(),
             _ => true,
         };
         // Rules look at it no longer than that, but where a controller comes again.
@@ -85,6 +95,7 @@ impl Table {
             || self.live.values().any(|live| live.gone.is_none() && asked(live.changed.map(|(at, _)| at)))
             || self.tracks.values().any(|track| asked(track.unheard.as_ref().map(|one| one.at)))
             || self.taken.iter().any(|(at, _)| asked(Some(*at)))
+            || asks && self.has_drift()
             || self.left().any(|(_, gone)| self.now.duration_since(gone) < SignedDuration::from_secs(12))
     }
 
@@ -147,6 +158,7 @@ impl Table {
             }
         }
         waits.extend(self.unapplied(evidence));
+        waits.extend(self.drift_heard(evidence));
         let controller = &evidence.controller;
         self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
             what,

@@ -38,6 +38,7 @@ pub static RULES: &[&Rule] = &[
     &owners::referenced_unwatched::RULE,
     &owners::left_behind::RULE,
     &owners::change_not_applied::RULE,
+    &owners::drift_left::RULE,
     &owners::config_not_rolled::RULE,
     &owners::foreign_metadata::RULE,
     &owners::overlapping_selector::RULE,

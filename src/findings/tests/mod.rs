@@ -11,13 +11,13 @@ mod words;
 pub(crate) use super::Findings;
 pub(crate) use jiff::Timestamp;
 pub(crate) use opdev_event::evidence::{
-    Evidence, FieldFact, Handover, OwnerFact, ReadFact, ReadySign, RefusalFact, StaleFact, WarningFact,
-    WorkloadFact, WriteFact, WriteVerb,
+    ConfigFact, Evidence, FieldFact, Handover, OwnerFact, ReadFact, ReadySign, RefusalFact, StaleFact,
+    WarningFact, WorkloadFact, WriteFact, WriteVerb,
 };
 pub(crate) use opdev_event::{
-    Body, Cause, CauseKind, Event, FindingSeverity, ObjectGone, ObjectSeen, Outcome, ProcessChanged,
-    ProcessState, ProgramTrace, Reconcile, Relation, RuleFinding, TraceLevel, UnrelatedObject, UnrelatedSeen,
-    WatchEvent,
+    Body, Cause, CauseKind, Event, FindingSeverity, KindHealth, KindStatus, ObjectGone, ObjectSeen, Outcome,
+    PrinterColumn, ProcessChanged, ProcessState, ProgramTrace, Reconcile, Relation, RuleFinding,
+    SourcesChanged, TraceLevel, UnrelatedObject, UnrelatedSeen, WatchEvent,
 };
 pub(crate) use opdev_object::meta::{Gvk, ObjectRef};
 pub(crate) use serde_json::{Value, json};

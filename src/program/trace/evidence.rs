@@ -77,7 +77,7 @@ pub(super) fn write_fact(call: &ObservedCall, write: &Write, beside: &Beside<'_>
         lost: lost(call, write, sent, &subresource),
         pruned: pruned(call, write, sent, &subresource),
         beside_status: beside_status(call, write, sent, &subresource),
-        event: (write.object.gvk.kind == "Event" && write.created).then(|| event(newest)),
+        event: (write.object.gvk.is_event() && write.created).then(|| event(newest)),
         manager,
         subresource,
     }
@@ -178,6 +178,7 @@ pub(super) fn evidence(
         more_goroutines: end.more,
         read_live: read_live(&open.calls),
         live_reads: workloads::live_reads(open),
+        configs: Vec::new(),
         workloads: Vec::new(),
         tolerates: primary.is_some_and(|primary| workloads::tolerates(&primary["spec"])),
         finalizers: primary.map(finalizers).unwrap_or_default().into_iter().map(str::to_owned).collect(),
@@ -229,15 +230,16 @@ fn read_fact(read: &CacheRead) -> ReadFact {
     ReadFact { objects, missing: !read.error.is_empty(), version }
 }
 
-/// True if it read pods, or the objects that hold their addresses.
+/// True if it read pods, the objects that hold their addresses, or those that count them for a Deployment.
 fn looks_at_pods(open: &Open) -> bool {
     let cached = |read: &CacheRead| {
-        matches!(read.object.kind.as_str(), "Pod" | "Endpoints" | "EndpointSlice") && read.error.is_empty()
+        let kind = read.object.kind.as_str();
+        matches!(kind, "Pod" | "ReplicaSet" | "Endpoints" | "EndpointSlice") && read.error.is_empty()
     };
     let asked = |call: &ObservedCall| {
         let target = call.target();
         let resource = target.split('/').next().unwrap_or_default();
-        matches!(resource, "pods" | "endpoints" | "endpointslices") && !call.writes()
+        matches!(resource, "pods" | "replicasets" | "endpoints" | "endpointslices") && !call.writes()
     };
     open.reads.iter().any(cached) || open.calls.iter().any(asked)
 }

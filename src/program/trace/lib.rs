@@ -48,7 +48,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use waiting::notice;
-use wire::{Wire, place_of};
+use wire::Wire;
 
 /// Reconciles that have ended and may still get a late call.
 const ENDED: usize = 512;
@@ -296,6 +296,7 @@ impl Attribution {
         evidence.object.clone_from(&reconcile.object);
         evidence.cached = self.cached.many();
         evidence.workloads = workloads::workloads(&open, &self.versions);
+        evidence.configs = workloads::configs(&open, &self.versions);
         evidence.beside = evidence::masked(std::mem::take(&mut self.beside), &self.secrets);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;
@@ -391,7 +392,7 @@ impl Attribution {
 
     /// Events are mostly sent by a goroutine that knows no reconcile.
     fn keep_beside(&mut self, call: &ObservedCall, write: Option<&Write>) {
-        let Some(write) = write.filter(|write| write.object.gvk.kind == "Event") else { return };
+        let Some(write) = write.filter(|write| write.object.gvk.is_event()) else { return };
         if self.beside.len() < BESIDE {
             self.beside.push(evidence::write_fact(call, write, &Beside { primary: None, read: None }));
         }

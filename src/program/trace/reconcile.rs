@@ -65,8 +65,7 @@ pub(crate) struct Write {
 impl Write {
     /// Events tell what was done, and change nothing.
     fn is_event(&self) -> bool {
-        let gvk = &self.object.gvk;
-        gvk.kind == "Event" && matches!(gvk.group.as_str(), "" | "events.k8s.io")
+        self.object.gvk.is_event()
     }
 }
 

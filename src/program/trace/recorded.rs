@@ -2,11 +2,11 @@
 //! that many reconciles share and whose goroutine sends it later: the goroutine tells nothing of the
 //! reconcile. The call of the recorder does, and where that is not known, the object that the Event is about.
 
-use super::place_of;
 use jiff::SignedDuration;
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record::RecordedEvent;
 use opdev_findings::facts::record_fields::time;
+use opdev_object::api_path::is_of_events;
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -120,8 +120,7 @@ fn fits(recorded: &str, sent: &str) -> bool {
 
 /// Asks if a call sends an Event.
 pub(super) fn is_of_event(call: &ObservedCall) -> bool {
-    let (group, resource) = place_of(&call.path);
-    call.writes() && resource == "events" && matches!(group.as_str(), "" | "events.k8s.io")
+    call.writes() && is_of_events(&call.path)
 }
 
 /// The object, reason and message of an Event that is sent. A patch counts it up, and only the answer is the

@@ -2,15 +2,19 @@
 
 use super::reconcile::Open;
 use jiff::Timestamp;
-use opdev_event::evidence::{ReadFact, WorkloadFact};
+use opdev_event::evidence::{ConfigFact, ReadFact, WorkloadFact};
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record_fields::{reference, time};
 use opdev_findings::facts::versions::Versions;
 use opdev_object::meta::{self, ObjectKey, ObjectRef, resource_version};
+use opdev_object::path::Path;
 use serde_json::Value;
 
 /// Facts of one reconcile that are kept.
 const MOST: usize = 64;
+/// ConfigMaps and Secrets of one reconcile that are kept, and keys of each.
+const CONFIGS: usize = 8;
+const KEYS: usize = 32;
 
 /// The workloads that a reconcile has read or written, in order.
 pub(super) fn workloads(open: &Open, versions: &Versions) -> Vec<WorkloadFact> {
@@ -76,6 +80,35 @@ pub(super) fn live_reads(open: &Open) -> Vec<ReadFact> {
         Some(ReadFact { objects: vec![ObjectRef::of(object)?.key()], missing: false, version })
     };
     open.calls.iter().filter_map(read).take(MOST).collect()
+}
+
+/// ConfigMaps and Secrets that a reconcile has read by name, from its cache or from the API server.
+pub(super) fn configs(open: &Open, versions: &Versions) -> Vec<ConfigFact> {
+    let is_config =
+        |of: &ObjectRef| of.gvk.group.is_empty() && matches!(of.gvk.kind.as_str(), "ConfigMap" | "Secret");
+    let cached = open.reads.iter().filter(|read| read.verb == "get" && read.error.is_empty());
+    let cached = cached.filter_map(|read| {
+        let of = Some(reference(&read.object)).filter(is_config)?;
+        let object = versions.at(&of.key(), &read.object.rv)?;
+        Some(ConfigFact { values: values(&object), object: of })
+    });
+    let live = open.calls.iter().filter_map(|call| {
+        let object = call.answered.as_ref().filter(|_| call.status == 200 && call.verb() == "get")?;
+        let of = ObjectRef::of(object).filter(is_config)?;
+        Some(ConfigFact { values: values(object), object: of })
+    });
+    cached.chain(live).take(CONFIGS).collect()
+}
+
+/// The keys of the data of a ConfigMap or Secret, each with a hash of its value.
+fn values(object: &Value) -> Vec<(String, u64)> {
+    let of = |field: &'static str| {
+        let data = object[field].as_object().into_iter().flatten();
+        data.map(move |(key, value)| {
+            (Path::root().field(field).field(key).to_string(), super::evidence::hash(Some(value)))
+        })
+    };
+    of("data").chain(of("binaryData")).take(KEYS).collect()
 }
 
 /// True if a spec says with how little it is content, or that nothing is to be done.

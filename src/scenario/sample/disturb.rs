@@ -1,17 +1,20 @@
-//! Somebody disturbs a settled sample, as happens in each cluster: a child is deleted, a child is changed,
-//! and the custom resource is changed while the operator's program does not run. Findings judge the answer.
-//! Only on a control plane of its own, never on a cluster.
+//! Somebody disturbs a settled sample, as happens in each cluster: a child is deleted, a child is changed, a
+//! ConfigMap or Secret of the sample's file is changed, and the custom resource is changed while the program
+//! does not run. Findings judge the answer. Only on a control plane of its own, never on a cluster.
 
 use super::{SampleRun, Wrong, api};
 use crate::inventory::{may_stay, stays};
 use crate::world::waits;
 use anyhow::{Context as _, Result, anyhow};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use opdev_client::resource_of;
 use opdev_event::{Action, OperatorTask, ProcessState, Reconcile, TraceLevel};
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_object::facts::replicas;
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, put};
 use opdev_state::State;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -21,14 +24,12 @@ use std::time::{Duration, Instant};
 const BACK: Duration = Duration::from_secs(8);
 /// How long the first reconcile of a program that was started again may take.
 const COMES: Duration = Duration::from_secs(10);
-/// Parts of a spec in which a size or a count is none of pods.
-const NO_PODS: [&str; 6] = ["storage", "disk", "volume", "persistence", "memory", "cache"];
 /// The field manager of the changes, and the key of the label and the annotation that they set.
 const MANAGER: &str = "opdev-ci";
 const MARK: &str = "opdev.dev/changed-by";
-/// Fields that hold a number of replicas by their names.
-const COUNTS: [&str; 6] = ["replicas", "size", "count", "instances", "nodes", "nodeCount"];
-/// How deep below `spec` such a field is looked for.
+/// Fields of children that get their value again.
+const FIELDS: [&str; 2] = ["replicas", "ports"];
+/// How deep below `spec` a number of replicas is looked for.
 const DEPTH: usize = 3;
 
 impl SampleRun<'_> {
@@ -45,11 +46,24 @@ impl SampleRun<'_> {
                 return false;
             }
             let began = Instant::now();
-            let changed = self.children_changed(&children).await;
+            let changed = match self.children_changed(&children).await {
+                Ok(changed) => {
+                    self.decided().await;
+                    self.children_put_back(changed).await
+                }
+                Err(wrong) => Err(wrong),
+            };
             if !self.note("a child of each kind is changed", began, changed) {
                 return false;
             }
-            self.decided().await;
+        }
+        let configs = self.configs().await;
+        if !configs.is_empty() {
+            let began = Instant::now();
+            let changed = self.configs_changed(configs).await;
+            if !self.note("a ConfigMap or Secret of the file is changed", began, changed) {
+                return false;
+            }
         }
         if !self.objects.iter().any(|object| self.is_programs(object)) {
             return true;
@@ -108,15 +122,95 @@ impl SampleRun<'_> {
     }
 
     /// Changes one child after the other. The API server may refuse a part of a change, as of an immutable
-    /// ConfigMap, or all of it.
-    async fn children_changed(&self, children: &[ObjectRef]) -> Result<(), Wrong> {
+    /// ConfigMap, or all of it. Returns those of which a number or a port was changed, as they were.
+    async fn children_changed(
+        &self,
+        children: &[ObjectRef],
+    ) -> Result<Vec<(ObjectRef, DynamicObject)>, Wrong> {
+        let mut changed = Vec::new();
         for child in children {
             let Some(there) = self.live(child).await? else { continue };
-            let change = change_of(&there);
+            let scaled = self.is_scaled(child).await;
+            let change = change_of(&there, scaled);
             let marks = json!({"metadata": change["metadata"]});
-            if self.patch(child, &change).await.is_ok() || self.patch(child, &marks).await.is_ok() {
+            let whole = self.patch(child, &change).await.is_ok();
+            if whole || self.patch(child, &marks).await.is_ok() {
                 self.settled_again(&format!("{child} was changed")).await?;
             }
+            if whole && FIELDS.iter().any(|field| change["spec"].get(field).is_some()) {
+                changed.push((child.clone(), there));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Gives children their numbers and ports again that the operator has left as they were changed. The next
+    /// steps are not about them.
+    async fn children_put_back(&self, changed: Vec<(ObjectRef, DynamicObject)>) -> Result<(), Wrong> {
+        for (child, before) in changed {
+            let Some(now) = self.live(&child).await? else { continue };
+            let mut back = serde_json::Map::new();
+            for field in FIELDS {
+                let (old, new) = (&before.data["spec"][field], &now.data["spec"][field]);
+                if old != new && !old.is_null() {
+                    back.insert(field.to_owned(), old.clone());
+                }
+            }
+            if !back.is_empty() && self.patch(&child, &json!({ "spec": back })).await.is_ok() {
+                self.settled_again(&format!("{child} was changed back")).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if an autoscaler has the say over the number of its pods, or nobody knows.
+    async fn is_scaled(&self, child: &ObjectRef) -> bool {
+        let scaler = Gvk::new("autoscaling", "v2", "HorizontalPodAutoscaler");
+        let Ok((resource, _)) = resource_of(&self.world.client, &scaler).await else { return false };
+        let api = api(&self.world.client, &resource, child.namespace.as_deref());
+        let targets = |one: &DynamicObject| {
+            let target = &one.data["spec"]["scaleTargetRef"];
+            target["kind"] == child.gvk.kind.as_str() && target["name"] == child.name.as_str()
+        };
+        api.list(&ListParams::default()).await.map_or(true, |all| all.items.iter().any(targets))
+    }
+
+    /// ConfigMaps and Secrets of the sample's file: the operator may read them, and has not made them. With a
+    /// change of one value, and the way back.
+    async fn configs(&self) -> Vec<(ObjectRef, Value, Value)> {
+        let mut found = Vec::new();
+        for other in &self.sample.others {
+            let is_config =
+                other.gvk.group.is_empty() && matches!(other.gvk.kind.as_str(), "ConfigMap" | "Secret");
+            if !is_config {
+                continue;
+            }
+            let mut object = other.clone();
+            if object.namespace.is_none() {
+                object.namespace = self.world.namespace_of(&object.gvk).await.ok().flatten();
+            }
+            let Ok(Some(there)) = self.live(&object).await else { continue };
+            if let Some((change, back)) = change_of_config(&there) {
+                found.push((object, change, back));
+            }
+        }
+        found
+    }
+
+    /// Changes one object after the other, and back once findings have judged what comes of it.
+    async fn configs_changed(&self, configs: Vec<(ObjectRef, Value, Value)>) -> Result<(), Wrong> {
+        for (object, change, back) in configs {
+            if self.patch(&object, &change).await.is_err() {
+                continue;
+            }
+            // An operator may refuse the value: then it has to get over that.
+            let settled = self.settled_again(&format!("{object} was changed")).await;
+            if settled.is_ok() {
+                self.decided().await;
+            }
+            self.patch(&object, &back).await.with_context(|| format!("{object} cannot be put back"))?;
+            self.settled_again(&format!("{object} was changed and changed back")).await?;
+            self.decided().await;
         }
         Ok(())
     }
@@ -230,19 +324,17 @@ fn is_running(state: &ProcessState) -> bool {
 
 /// Makes an object again as it was. Somebody else may have made it meanwhile.
 async fn put_back(api: &Api<DynamicObject>, mut object: DynamicObject) -> Result<()> {
-    let name = object.name_any();
     let metadata = &mut object.metadata;
     (metadata.uid, metadata.resource_version, metadata.managed_fields) = (None, None, None);
     match api.create(&PostParams::default(), &object).await {
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(error).with_context(|| name),
-        Ok(_) => Ok(()),
+        made => made.map(drop).map_err(anyhow::Error::from),
     }
 }
 
 /// A change of a child as a merge patch: a label and an annotation, and a part of it that operators mostly
-/// write themselves.
-fn change_of(child: &DynamicObject) -> Value {
+/// write themselves. The number of replicas of a `scaled` one is its autoscaler's.
+fn change_of(child: &DynamicObject, scaled: bool) -> Value {
     let marks = json!({MARK: MANAGER});
     let mut change = json!({"metadata": {"labels": marks, "annotations": marks}});
     let part = match child.types.as_ref().map(|types| types.kind.as_str()) {
@@ -251,14 +343,56 @@ fn change_of(child: &DynamicObject) -> Value {
             first.and_then(|(key, value)| Some(("data", json!({key: format!("{}\n", value.as_str()?)}))))
         }
         Some("Deployment" | "StatefulSet" | "DaemonSet") => {
-            Some(("spec", json!({"template": {"metadata": {"annotations": {MARK: MANAGER}}}})))
+            let mut spec = json!({"template": {"metadata": {"annotations": {MARK: MANAGER}}}});
+            // A member of a StatefulSet may have to be let in by what pods here do not do.
+            let stateless = child.types.as_ref().is_some_and(|types| types.kind == "Deployment");
+            let count = child.data.pointer("/spec/replicas").and_then(Value::as_i64);
+            if let Some(count) = count.filter(|count| stateless && !scaled && (1..100).contains(count)) {
+                put(&mut spec, &["replicas"], count + 1);
+            }
+            Some(("spec", spec))
         }
+        Some("Service") => ports_of(child).map(|ports| ("spec", json!({ "ports": ports }))),
         _ => None,
     };
     if let (Some((name, part)), Some(change)) = (part, change.as_object_mut()) {
         change.insert(name.to_owned(), part);
     }
     change
+}
+
+/// The ports of a Service, the first one with another name, or without a name with another port of its pods.
+/// With another number, server-side apply would make a second port of the same name.
+fn ports_of(service: &DynamicObject) -> Option<Value> {
+    let mut ports = service.data.pointer("/spec/ports")?.as_array()?.clone();
+    let first = ports.first_mut()?;
+    if let Some(name) = first["name"].as_str() {
+        let name = format!("{name}-x");
+        put(first, &["name"], name);
+    } else {
+        let port = first["targetPort"].as_i64().filter(|port| (1..60_000).contains(port))?;
+        put(first, &["targetPort"], port + 1);
+    }
+    Some(Value::Array(ports))
+}
+
+/// A change of one value of a ConfigMap or Secret as a merge patch, and the way back: a line end more, which
+/// most formats allow. What cannot be changed, and the token of an account, is left alone.
+fn change_of_config(object: &DynamicObject) -> Option<(Value, Value)> {
+    let account = object.data.get("type").is_some_and(|kind| kind == "kubernetes.io/service-account-token");
+    let fixed = object.data.get("immutable") == Some(&Value::Bool(true));
+    let (key, value) = object.data.get("data")?.as_object()?.iter().next()?;
+    let text = value.as_str().filter(|_| !account && !fixed)?;
+    let is_secret = object.types.as_ref().is_some_and(|types| types.kind == "Secret");
+    let changed = if is_secret {
+        let mut bytes = STANDARD.decode(text).ok()?;
+        bytes.push(b'\n');
+        STANDARD.encode(bytes)
+    } else {
+        format!("{text}\n")
+    };
+    let patch = |value: &str| json!({"data": {key: value}});
+    Some((patch(&changed), patch(text)))
 }
 
 /// A change of a custom resource as a merge patch, and the one that takes back its spec: one replica more
@@ -278,16 +412,14 @@ fn change_of_custom(object: &DynamicObject) -> (Value, Value) {
 /// The path and the value of a number of replicas, the one that is nearest to the top.
 fn count_in(part: &Value, depth: usize) -> Option<(Vec<&str>, i64)> {
     let fields = part.as_object()?;
-    let here = COUNTS.iter().find_map(|name| {
+    let here = replicas::NAMES.iter().find_map(|name| {
         let (name, value) = fields.get_key_value(*name)?;
         Some((vec![name.as_str()], value.as_i64().filter(|count| (0..100).contains(count))?))
     });
     let below = || {
         let inner = |(name, value)| -> Option<(Vec<&str>, i64)> {
             let (name, value): (&String, &Value) = (name, value);
-            let lower = name.to_ascii_lowercase();
-            let (path, count) =
-                count_in(value, depth - 1).filter(|_| !NO_PODS.iter().any(|no| lower.contains(no)))?;
+            let (path, count) = count_in(value, depth - 1).filter(|_| !replicas::is_of_storage(name))?;
             Some(([vec![name.as_str()], path].concat(), count))
         };
         fields.iter().find_map(inner)
@@ -319,12 +451,48 @@ mod tests {
     fn a_child_is_changed_where_operators_write() {
         let map = object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
             "data": {"conf": "a"}}));
-        assert_eq!(change_of(&map)["data"], json!({"conf": "a\n"}));
-        let workload = object(json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "a"}}));
-        assert!(change_of(&workload).pointer("/spec/template/metadata/annotations").is_some());
-        let service = object(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
-        let changed: Vec<String> = change_of(&service).as_object().unwrap().keys().cloned().collect();
+        assert_eq!(change_of(&map, false)["data"], json!({"conf": "a\n"}));
+        let workload = |spec: Value| {
+            object(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "a"}, "spec": spec}))
+        };
+        let change = change_of(&workload(json!({"replicas": 2})), false);
+        assert!(change.pointer("/spec/template/metadata/annotations").is_some());
+        assert_eq!(change["spec"]["replicas"], 3);
+        for (replicas, scaled) in [(0, false), (2, true)] {
+            let change = change_of(&workload(json!({ "replicas": replicas })), scaled);
+            assert_eq!(change["spec"].get("replicas"), None, "{replicas} {scaled}");
+        }
+        let service = |spec: Value| {
+            object(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}))
+        };
+        let change = change_of(&service(json!({})), false);
+        let changed: Vec<String> = change.as_object().unwrap().keys().cloned().collect();
         assert_eq!(changed, ["metadata"]);
+        let named = json!({"ports": [{"name": "http", "port": 80}, {"name": "admin", "port": 81}]});
+        let ports = json!([{"name": "http-x", "port": 80}, {"name": "admin", "port": 81}]);
+        assert_eq!(change_of(&service(named), false)["spec"]["ports"], ports);
+        let plain = json!({"ports": [{"port": 80, "targetPort": 8080}]});
+        let ports = json!([{"port": 80, "targetPort": 8081}]);
+        assert_eq!(change_of(&service(plain), false)["spec"]["ports"], ports);
+    }
+
+    #[test]
+    fn a_config_of_the_file_gets_another_value_and_its_own_again() {
+        let config = |kind: &str, data: Value, more: Value| {
+            let mut config =
+                json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, "data": data});
+            config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            change_of_config(&object(config))
+        };
+        let data = json!({"a": "b", "c": "d"});
+        let map = config("ConfigMap", data.clone(), json!({}));
+        assert_eq!(map, Some((json!({"data": {"a": "b\n"}}), json!({"data": {"a": "b"}}))));
+        let secret = config("Secret", json!({"a": "Yg=="}), json!({}));
+        assert_eq!(secret, Some((json!({"data": {"a": "Ygo="}}), json!({"data": {"a": "Yg=="}}))));
+        assert_eq!(config("ConfigMap", data, json!({"immutable": true})), None);
+        assert_eq!(config("ConfigMap", json!({}), json!({})), None);
+        let account = json!({"type": "kubernetes.io/service-account-token"});
+        assert_eq!(config("Secret", json!({"a": "Yg=="}), account), None);
     }
 }

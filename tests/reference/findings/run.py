@@ -127,11 +127,22 @@ CASES |= {
     "healthy-twice": (None, []),
     "stuck-deletion-plain": ("stuck-deletion", [(8, DELETE)]),
 }
+NEXT = ["patch", "cases.findings.example.com", "a", "--type=merge", "-p", '{"spec":{"child":"release-2"}}']
+BY_HAND = ["patch", "configmap", "a", "--type=merge", "-p", '{"data":{"child":"by-hand"}}']
+CASES |= {
+    "change-half-applied": ("change-not-applied", [(8, NEXT)]),
+    "healthy-half-applied": (None, [(8, NEXT)]),
+    "healthy-half-later": (None, [(8, NEXT)]),
+    "drift-left": ("drift-left", [(8, NEXT), (16, BY_HAND)]),
+    "healthy-drift": (None, [(8, NEXT), (16, BY_HAND)]),
+    "healthy-create-once": (None, [(16, BY_HAND)]),
+}
 PAIRS = {"name-collision", "name-collision-once", "healthy-sum", "slow", "healthy-shared", "overlapping-selector", "healthy-selector"}
 CHILD = {
     "referenced-live": "mine", "referenced-status": "mine", "healthy-referenced": "mine", "healthy-referenced-poll": "mine",
     "healthy-adopt": "mine", "lost-update": "mine", "referenced-unwatched": "mine", "left-behind": "x", "healthy-renamed": "x", "change-not-applied": "x",
-    "healthy-applied": "x", "healthy-unused": "x",
+    "healthy-applied": "x", "healthy-unused": "x", "change-half-applied": "release-1", "healthy-half-applied": "release-1",
+    "healthy-half-later": "release-1", "drift-left": "release-1", "healthy-drift": "release-1", "healthy-create-once": "release-1",
 }
 ENV = {"unstable-output", "healthy-order"}
 # Seconds that the slowest rule takes, on a busy machine as well.

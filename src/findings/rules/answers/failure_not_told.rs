@@ -13,8 +13,10 @@ pub(crate) static RULE: Rule = Rule {
            looks at it sees the state of before; only the log of the operator has the error.",
     when: "three reconciles in a row failed, for 5 s, and none of them wrote the status. It is a warning \
            where the status says Ready or Available for the newest generation. Else it is a hint, where \
-           nothing in the status tells of trouble.",
-    never: "conflicts; faults on request; what may come of simulated pods; controllers that write no status at all.",
+           nothing in the status tells of trouble. It is a hint, too, where nobody has ever written a status \
+           and the CRD has a printed column for a part of it.",
+    never: "conflicts; faults on request; what may come of simulated pods. Controllers that write no status at all, \
+            where another one does or the CRD prints none.",
     fix: "Write a condition Ready=False with the error before it is returned. A deferred function that \
            patches the status does so however the reconcile ends.",
     ends: Ends::Fixed,
@@ -35,18 +37,28 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let silent = track.status_at.is_none_or(|at| at < failures.since);
     // A write of the status that is refused tried to say it.
     let tried = evidence.refusals.iter().any(|refused| refused.target.ends_with("/status"));
-    if failures.row < 3 || !lasts || !silent || tried || track.by_pods || !controller.writes_status {
+    if failures.row < 3 || !lasts || !silent || tried || track.by_pods {
         return;
     }
     let Some(live) = table.live.get(&place.1).filter(|live| live.gone.is_none() && live.deleting.is_none())
     else {
         return;
     };
+    let kind = (place.1.group.clone(), place.1.kind.clone());
+    let never = !controller.writes_status;
+    // Another program may write it.
+    if never && (live.has_status || !table.with_status.contains(&kind)) {
+        return;
+    }
     // Another condition may tell it while Ready is about what runs.
     if live.said.trouble {
         return;
     }
-    let said = if live.said.ready { "still says Ready" } else { "says nothing of it" };
+    let said = match (never, live.said.ready) {
+        (true, _) => "has never been written",
+        (_, true) => "still says Ready",
+        _ => "says nothing of it",
+    };
     let why = format!(
         "{} reconciles in a row failed, and the status of {} {said}: {}",
         failures.row, evidence.object, evidence.error
@@ -86,6 +98,48 @@ mod tests {
         let told = |severity| vec![("failure-not-told".to_owned(), severity)];
         assert_eq!(run(&ready(), |_, _| {}), told(FindingSeverity::Warning));
         assert_eq!(run(&json!({"phase": "Running"}), |_, _| {}), told(FindingSeverity::Hint));
+    }
+
+    #[test]
+    fn failures_of_a_controller_that_never_writes_a_status_are_a_hint_where_the_crd_prints_one() {
+        let run = |column: &str, status: &Value| {
+            let mut world = World::new();
+            world.event(&prints(column));
+            world.reconcile(|one| one.causes = by_user());
+            world.seen(&cr("a"), shelf(1, json!({ "status": status })));
+            for _ in 0..4 {
+                world.reconcile(|one| one.error = "the license is not valid".to_owned());
+                world.now += 2_000;
+            }
+            world.rules().into_iter().filter(|(rule, _)| rule == "failure-not-told").collect::<Vec<_>>()
+        };
+        let hint = vec![("failure-not-told".to_owned(), FindingSeverity::Hint)];
+        assert_eq!(run(".status.phase", &json!({})), hint);
+        assert!(run(".spec.size", &json!({})).is_empty(), "it may have none");
+        assert!(run(".status.phase", &json!({"phase": "Running"})).is_empty(), "somebody else writes it");
+    }
+
+    /// The kind of the tests, of which a column is printed.
+    fn prints(path: &str) -> Event {
+        let column = PrinterColumn { name: "Phase".to_owned(), path: path.to_owned(), date: false };
+        let kind = KindStatus {
+            gvk: cr("a").gvk,
+            plural: "shelves".to_owned(),
+            source: String::new(),
+            scale: String::new(),
+            columns: vec![column],
+            health: KindHealth::Process { program: "go ./cmd".to_owned() },
+        };
+        Event::SourcesChanged(Arc::new(SourcesChanged {
+            at: at(0),
+            sources: 1,
+            files: Vec::new(),
+            removed: false,
+            kinds: vec![kind],
+            diagnostics: Vec::new(),
+            samples: Vec::new(),
+            affected: Vec::new(),
+        }))
     }
 
     #[test]

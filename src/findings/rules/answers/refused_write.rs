@@ -12,7 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     name: "write refused",
     what: "The API server refuses the same call for the same reason each time. The reconciler tries it \
            again and again and comes no further.",
-    when: "the same call was refused twice with the same status and field, and the reconcile failed.",
+    when: "the same call was refused twice with the same status and field, and the reconcile failed. Not found counts \
+           for a namespace, and for the status of an object that is there: its CRD has no status subresource.",
     never: "conflicts; dry runs; missing rights; a namespace that is going; reconciles that end well, or fail \
             by something else.",
     fix: "Send what the API server accepts; a field that cannot be changed needs the object deleted \
@@ -33,7 +34,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let conflict = refusal.status == 409 && refusal.reason == "Conflict";
         let right = refusal.status == 403 && refusal.message.contains("cannot ");
         let judged = matches!(refusal.verb.as_str(), "create" | "update" | "patch" | "delete")
-            && (matches!(refusal.status, 400 | 403 | 409 | 413 | 422) || lacks_namespace(refusal))
+            && (matches!(refusal.status, 400 | 403 | 409 | 413 | 422)
+                || lacks_namespace(refusal)
+                || lacks_status(table, evidence, refusal))
             && refusal.reason != "NamespaceTerminating";
         if !judged || conflict || right || refusal.repeated || refusal.dry_run || refusal.disturbed {
             continue;
@@ -54,8 +57,35 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         );
         let told = Told::of(&RULE, evidence).say(format!("{} {}", refusal.verb, refusal.target), why);
         let place = refusal.place.clone();
-        out.push(Told { field: format!("{} {}", refusal.target, refusal.field), place, ..told });
+        let told = Told { field: format!("{} {}", refusal.target, refusal.field), place, ..told };
+        out.push(match lacks_status(table, evidence, refusal) {
+            true => Told { fix: NO_STATUS.to_owned(), ..told },
+            false => told,
+        });
     }
+}
+
+/// The cure where a CRD has no status subresource.
+const NO_STATUS: &str = "The CRD has no status subresource: add +kubebuilder:subresource:status above the type, and \
+    make and apply the CRD anew.";
+
+/// True if the status of the reconciled object is not found, though the object is there: its kind has no such
+/// subresource. The API server names an object that is gone.
+fn lacks_status(table: &Table, evidence: &Evidence, refusal: &RefusalFact) -> bool {
+    let own = &evidence.object;
+    let mut parts = refusal.target.split('/');
+    let (resource, name, part) = (parts.next(), parts.next(), parts.next());
+    // The plural begins as the kind does: `policies` of a Policy.
+    let kind = own.gvk.kind.to_lowercase();
+    let stem = &kind[..kind.len().saturating_sub(1)];
+    let there = table.live.get(&own.key()).is_some_and(|live| live.gone.is_none() && live.deleting.is_none());
+    refusal.status == 404
+        && part == Some("status")
+        && name == Some(own.name.as_str())
+        && resource.is_some_and(|resource| resource.starts_with(stem))
+        && there
+        && !evidence.deleting
+        && !refusal.message.contains(&format!("\"{}\" not found", own.name))
 }
 
 /// True if the namespace of a create is not there: it is answered as an object that is not found.
@@ -96,6 +126,41 @@ mod tests {
         assert!(run(RefusalFact { dry_run: true, ..invalid }, "invalid", 4).is_empty());
         let quota = "pods \"x\" is forbidden: exceeded quota";
         assert_eq!(run(refusal(403, "Forbidden", quota), "quota", 2), ["refused-write"]);
+    }
+
+    #[test]
+    fn a_status_that_is_not_found_though_the_object_is_there_is_told_with_its_cure() {
+        let run = |target: &str, message: &str, there: bool| {
+            let mut world = World::new();
+            if there {
+                world.reconcile(|one| one.causes = by_user());
+                world.seen(&cr("a"), shelf(1, json!({})));
+            }
+            for _ in 0..3 {
+                world.reconcile(|one| {
+                    one.refusals = vec![RefusalFact {
+                        at: at(1),
+                        verb: "update".to_owned(),
+                        target: target.to_owned(),
+                        status: 404,
+                        reason: "NotFound".to_owned(),
+                        message: message.to_owned(),
+                        ..RefusalFact::default()
+                    }];
+                    one.error = format!("cannot write: {message}");
+                });
+            }
+            let told = world.opened().into_iter().filter(|finding| finding.rule == "refused-write");
+            told.map(|finding| finding.fix.clone()).collect::<Vec<_>>()
+        };
+        let unknown = "the server could not find the requested resource";
+        let told = run("shelves/a/status", unknown, true);
+        assert!(told.len() == 1 && told[0].contains("+kubebuilder:subresource:status"), "{told:?}");
+        let gone = "shelves.lib.example.com \"a\" not found";
+        assert!(run("shelves/a/status", gone, true).is_empty(), "it has gone meanwhile");
+        assert!(run("shelves/a/status", unknown, false).is_empty(), "nobody has seen it");
+        assert!(run("shelves/a", unknown, true).is_empty(), "the object itself");
+        assert!(run("pods/a/status", unknown, true).is_empty(), "another kind");
     }
 
     #[test]

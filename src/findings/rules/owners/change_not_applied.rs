@@ -14,11 +14,15 @@ pub(crate) static RULE: Rule = Rule {
            the field when it makes the child, and does not compare it when it updates the child.",
     when: "6 s after a good reconcile that has read the new spec and wrote no child, a child still has the old \
            value. The value stands under the same name, or as a text of its own. The child has to be a \
-           Deployment, StatefulSet, DaemonSet, Service, ConfigMap or CronJob of this controller. A hint for whole \
-           fields of pods, such as tolerations, that were set, changed or taken away and that no pod follows.",
+           Deployment, StatefulSet, DaemonSet, Service, ConfigMap, CronJob, Ingress, HorizontalPodAutoscaler or \
+           PodDisruptionBudget of this controller. Where another child has got the new value, a \
+           text of its own counts, and as a hint a number from 1000 on. A hint for whole fields of pods, such as \
+           tolerations, that were set, changed or taken away and that no pod follows. A hint, too, for an entry that \
+           was added to labels, annotations or variables, where the child has all others of them.",
     never: "custom resources that are paused or unmanaged; numbers of replicas beside an autoscaler; \
             claims and Jobs. Names that stand everywhere, such as type, do not count, nor do more than eight \
-            fields at once. An operator that goes on step by step may come to it later.",
+            fields at once. An operator that goes on step by step may come to it later. Where another child has the \
+            new value, nothing is told of an old one that also stands elsewhere in the spec.",
     fix: "Compare the field when the child is updated: controllerutil.CreateOrUpdate sets it in its function each \
           time.",
     ends: Ends::WithChild,
@@ -31,14 +35,16 @@ pub(crate) static RULE: Rule = Rule {
 
 fn absent(table: &Table, out: &mut Vec<Told>) {
     for one in &table.pending {
-        let Wait::Applied { field, place, changed_at, generation } = &one.what else { continue };
+        let Wait::Applied { field, place, changed_at, generation, reached } = &one.what else { continue };
         if one.age(table).as_secs() < 6 {
             continue;
         }
         let (primary, child) = (one.primary.key(), one.about.key());
         let track = table.tracks.get(&(one.controller.clone(), primary.clone()));
         let ended = track.is_some_and(|track| track.has_come_to_its_end() && track.error.is_empty());
-        if !ended || !table.is_unapplied(&primary, &child, field, (*changed_at, *generation)) {
+        let change = (*changed_at, *generation);
+        let owner = (one.controller.as_str(), &primary);
+        if !ended || !table.is_unapplied(owner, &child, field, change, reached.as_deref()) {
             continue;
         }
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -51,10 +57,18 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             }
             _ => (Hint, "changed".to_owned(), format!("still has the old one at {place}")),
         };
-        let why = format!(
-            "{} of {} was {what}, {} reconciled it and ended well, and {} {still}",
-            field.path, one.primary, one.controller, one.about
-        );
+        // A number may be the same in two children by chance.
+        let severity = if reached.is_some() && !field.old.is_string() { Hint } else { severity };
+        let why = match reached {
+            Some(there) => format!(
+                "{} of {} was {what}, {} wrote the new value to {there}, and {} {still}",
+                field.path, one.primary, one.controller, one.about
+            ),
+            None => format!(
+                "{} of {} was {what}, {} reconciled it and ended well, and {} {still}",
+                field.path, one.primary, one.controller, one.about
+            ),
+        };
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&field.path, why);
         out.push(Told {
             severity,
@@ -72,7 +86,8 @@ mod tests {
 
     fn deployment(replicas: i64, image: &str) -> Value {
         json!({"kind": "Deployment", "spec": {"replicas": replicas,
-            "template": {"spec": {"containers": [{"name": "web", "image": image}]}}}})
+            "template": {"spec": {"containers": [{"name": "web", "image": image}]}}},
+            "status": {"readyReplicas": replicas}})
     }
 
     fn spec(generation: i64, spec: Value) -> Value {
@@ -190,6 +205,172 @@ mod tests {
         assert!(empty.is_empty(), "there is nothing to write: {empty:?}");
         let extra = told(&json!({}), &json!({"extraArgs": ["-v"]}), reconciled);
         assert!(extra.is_empty(), "no field of pods: {extra:?}");
+    }
+
+    struct Half {
+        spec: [Value; 2],
+        /// The change of the first child, as it is shown.
+        shown: [&'static str; 2],
+        path: &'static str,
+        second: ObjectRef,
+        content: Value,
+        looks: bool,
+    }
+
+    fn images() -> Half {
+        Half {
+            spec: [json!({"image": "nginx:1.25"}), json!({"image": "nginx:1.27"})],
+            shown: ["nginx:1.25", "nginx:1.27"],
+            path: ".spec.template.spec.containers[name=web].image",
+            second: child("Deployment", "a-worker"),
+            content: deployment(2, "nginx:1.25"),
+            looks: true,
+        }
+    }
+
+    /// The first of two children gets the new value, and the second one has `content`.
+    fn half(case: &Half) -> Vec<(FindingSeverity, String)> {
+        let mut world = World::new();
+        let web = child("Deployment", "a-web");
+        world.reconcile(|one| {
+            one.generation = Some(1);
+            let made = [&web, &case.second].map(|one| create(one, 1));
+            one.writes = made.map(|write| WriteFact { owners: owned(true), ..write }).to_vec();
+        });
+        world.seen(&cr("a"), spec(1, case.spec[0].clone()));
+        world.seen(&web, deployment(2, case.shown[0]));
+        world.seen(&case.second, case.content.clone());
+        world.wait(20);
+        world.seen(&cr("a"), spec(2, case.spec[1].clone()));
+        world.reconcile(|one| {
+            (one.generation, one.causes) = (Some(2), by_user());
+            let shown = (case.shown[0].to_owned(), case.shown[1].to_owned());
+            let fields = vec![FieldFact { shown, ..field(case.path, 1, 2) }];
+            one.writes = vec![WriteFact { at: one.at, ..update(&web, "", fields) }];
+        });
+        world.seen(&web, deployment(2, case.shown[1]));
+        world.reconcile(|one| {
+            (one.generation, one.causes) = (Some(2), own());
+            let (objects, version) = (vec![case.second.key()], "1".to_owned());
+            one.reads.extend(case.looks.then(|| ReadFact { objects, version, ..ReadFact::default() }));
+        });
+        world.wait(14);
+        let told = world.opened().into_iter().filter(|finding| finding.rule == "change-not-applied");
+        told.map(|finding| (finding.severity, finding.why.clone())).collect()
+    }
+
+    #[test]
+    fn a_child_that_is_left_out_while_another_one_gets_the_value_is_told() {
+        let found = half(&images());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, FindingSeverity::Warning);
+        assert!(
+            found[0].1.contains("wrote the new value to Deployment") && found[0].1.contains("a-worker"),
+            "{found:?}"
+        );
+        let port = Half {
+            spec: [json!({"port": 8080}), json!({"port": 9090})],
+            shown: ["8080", "9090"],
+            path: ".spec.template.spec.containers[name=web].ports[containerPort=8080].containerPort",
+            second: child("Service", "a"),
+            content: json!({"kind": "Service", "spec": {"ports": [{"port": 8080}]}}),
+            looks: true,
+        };
+        let told: Vec<FindingSeverity> = half(&port).into_iter().map(|(severity, _)| severity).collect();
+        assert_eq!(told, [FindingSeverity::Hint], "a number may be the same by chance");
+    }
+
+    #[test]
+    fn one_that_waits_for_the_pods_of_a_child_goes_on_later() {
+        let mut waits = images();
+        waits.content["status"]["readyReplicas"] = 1.into();
+        assert_eq!(half(&waits), []);
+    }
+
+    #[test]
+    fn a_child_with_the_same_value_for_reasons_of_its_own_is_not_told() {
+        let worker = json!({"image": "nginx:1.27", "worker": {"image": "nginx:1.25"}});
+        let other = Half {
+            spec: [json!({"image": "nginx:1.25", "worker": {"image": "nginx:1.25"}}), worker],
+            ..images()
+        };
+        assert!(half(&other).is_empty(), "another field means it");
+        assert!(half(&Half { looks: false, ..images() }).is_empty(), "it comes to it later");
+        let record = json!({"kind": "ConfigMap", "data": {"first": "nginx:1.25"}});
+        let record = Half { second: child("ConfigMap", "a-first"), content: record, ..images() };
+        assert!(half(&record).is_empty(), "a note of before");
+        let small = Half {
+            spec: [json!({"replicas": 2}), json!({"replicas": 3})],
+            shown: ["2", "3"],
+            path: ".spec.replicas",
+            ..images()
+        };
+        assert!(half(&small).is_empty(), "two children with two replicas");
+    }
+
+    #[test]
+    fn an_entry_that_was_added_to_a_map_and_is_in_no_child_is_a_hint() {
+        let labels = |labels: Value| json!({ "podLabels": labels });
+        let run = |child: Value, new: Value| {
+            let after = |world: &mut World| {
+                world.seen(&crate::tests::child("Deployment", "a-web"), child.clone());
+                reconciled(world);
+            };
+            told(&labels(json!({"team": "a", "tier": "b"})), &labels(new), after)
+        };
+        let pods = |labels: Value| json!({"kind": "Deployment", "spec": {"template": {"metadata": {"labels": labels}}}});
+        let more = || json!({"team": "a", "tier": "b", "cost": "c"});
+        let found = run(pods(json!({"team": "a", "tier": "b", "app": "a"})), more());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, ".spec.podLabels.cost");
+        assert!(found[0].1.contains("has none at .spec.template.metadata.labels"), "{found:?}");
+        assert!(run(pods(more()), more()).is_empty(), "it is there");
+        assert!(run(pods(json!({"team": "a", "app": "a"})), more()).is_empty(), "labels are chosen");
+        let selector =
+            json!({"kind": "Deployment", "spec": {"selector": {"matchLabels": {"team": "a", "tier": "b"}}}});
+        assert!(run(selector, more()).is_empty(), "a selector cannot be changed");
+        let env = |env: Value| json!({ "extraEnv": env });
+        let pods = |names: &[&str]| {
+            let list: Vec<Value> = names.iter().map(|name| json!({"name": name, "value": "1"})).collect();
+            json!({"kind": "Deployment", "spec": {"template": {"spec": {"containers": [{"name": "web", "env": list}]}}}})
+        };
+        let one = |name: &str| json!({"name": name, "value": "1"});
+        let run = |there: &[&str]| {
+            let object = pods(there);
+            let after = |world: &mut World| {
+                world.seen(&crate::tests::child("Deployment", "a-web"), object.clone());
+                reconciled(world);
+            };
+            told(&env(json!([one("A")])), &env(json!([one("A"), one("B")])), after).len()
+        };
+        assert_eq!((run(&["A", "HOME"]), run(&["A", "B"]), run(&["HOME"])), (1, 0, 0));
+    }
+
+    #[test]
+    fn an_autoscaler_and_a_budget_are_changed_in_place_as_well() {
+        let run = |kind: &str, name: &str| {
+            let mut world = World::new();
+            let child = child(kind, "a");
+            world.reconcile(|one| {
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&child, 1) }];
+            });
+            let mut old = json!({});
+            old[name] = 2.into();
+            world.seen(&cr("a"), spec(1, old.clone()));
+            world.seen(&child, json!({"kind": kind, "spec": old}));
+            world.wait(20);
+            let mut new = json!({});
+            new[name] = 4.into();
+            world.seen(&cr("a"), spec(2, new));
+            reconciled(&mut world);
+            world.wait(14);
+            world.rules().into_iter().filter(|(rule, _)| rule == "change-not-applied").count()
+        };
+        assert_eq!(run("HorizontalPodAutoscaler", "minReplicas"), 1);
+        assert_eq!(run("PodDisruptionBudget", "minAvailable"), 1);
+        assert_eq!(run("Ingress", "port"), 1);
+        assert_eq!(run("HorizontalPodAutoscaler", "replicas"), 0, "its own");
+        assert_eq!(run("Job", "parallelism"), 0, "it stays as it was made");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::facts::Table;
 use crate::facts::Wait;
-use crate::facts::templates::Takes;
+use crate::facts::templates::{ChangedBy, Takes};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
 
@@ -15,8 +15,8 @@ pub(crate) static RULE: Rule = Rule {
            values until somebody restarts them.",
     when: "a reconcile changed a key of a ConfigMap that the pods of the custom resource take as a \
            variable. 10 s later neither the spec of the workload nor its pods had been touched. It is a hint \
-           for Secrets, and for changes by others that led to a reconcile. It is a hint for files, too: \
-           the process may read them again, and an operator may hand the new values over by a call.",
+           for Secrets. So it is for changes by others that led to a reconcile, or that one found when it read \
+           again. It is a hint for files, too: the process may read them again, and an operator may hand the new values over by a call.",
     never: "the first 10 s of a workload; keys that no pod takes; Secrets in whole volumes. Workloads \
            without replicas, with updateStrategy OnDelete, or with a reloader in their annotations, \
            containers or arguments are left out. So are pods that go meanwhile, and reconcilers that fail \
@@ -33,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn absent(table: &Table, out: &mut Vec<Told>) {
     for one in &table.pending {
-        let Wait::Rolled { workload, generation, takes, own, since } = &one.what else { continue };
+        let Wait::Rolled { workload, generation, takes, by, since } = &one.what else { continue };
         let age = one.age(table).as_secs();
         let Some(maker) = table.makers.get(workload).filter(|maker| !maker.gone && maker.deleted.is_none())
         else {
@@ -50,13 +50,18 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         if age < 10 || !kept || !at_rest || restarted {
             continue;
         }
-        let sure = *takes == Takes::Once && *own && one.about.gvk.kind == "ConfigMap";
+        let own = *by == ChangedBy::Program;
+        let sure = *takes == Takes::Once && own && one.about.gvk.kind == "ConfigMap";
         let how = match takes {
             Takes::Once => "take once, when they start",
             Takes::SubPath => "have by subPath, where nobody renews the file",
             Takes::Files => "have in files, which their process has to read again by itself",
         };
-        let who = if *own { "the reconcile changed" } else { "a reconcile came for a change of" };
+        let who = match by {
+            ChangedBy::Program => "the reconcile changed",
+            ChangedBy::Heard => "a reconcile came for a change of",
+            ChangedBy::Found => "the reconcile read another value than the one before in",
+        };
         let why = format!(
             "{who} {}, which the pods of {} {how}; 10 s later neither the pod template nor the pods have changed",
             one.about, maker.object
@@ -97,6 +102,15 @@ mod tests {
     }
 
     fn run(setting: &Setting, after: impl FnOnce(&mut World, &ObjectRef)) -> Vec<FindingSeverity> {
+        run_over(setting, "", after)
+    }
+
+    /// `other` is who had written the value that the operator writes over.
+    fn run_over(
+        setting: &Setting,
+        other: &str,
+        after: impl FnOnce(&mut World, &ObjectRef),
+    ) -> Vec<FindingSeverity> {
         let mut world = World::new();
         let (deployment, config) = (child("Deployment", "web"), child(setting.config, "web"));
         world.reconcile(|one| {
@@ -108,8 +122,8 @@ mod tests {
         world.now += 20_000;
         world.reconcile(|one| {
             one.causes = by_user();
-            one.writes =
-                vec![WriteFact { at: one.at, ..update(&config, "", vec![field(".data.mode", 1, 2)]) }];
+            let mode = FieldFact { other: other.to_owned(), ..field(".data.mode", 1, 2) };
+            one.writes = vec![WriteFact { at: one.at, ..update(&config, "", vec![mode]) }];
         });
         after(&mut world, &deployment);
         world.wait(12);
@@ -130,6 +144,47 @@ mod tests {
             "containers": [{"name": "web", "volumeMounts": [{"name": "c"}]}]});
         let volume = Setting { pod: volume, ..plain() };
         assert_eq!(run(&volume, |_, _| {}), [FindingSeverity::Hint]);
+    }
+
+    #[test]
+    fn a_value_of_somebody_else_that_is_put_back_is_what_the_pods_have() {
+        assert_eq!(run_over(&plain(), "kubectl-edit", |_, _| {}), []);
+    }
+
+    #[test]
+    fn a_config_of_somebody_else_that_is_read_again_with_another_value_is_a_hint() {
+        // The values that two reconciles read, and by how much the second one is the program's own write.
+        let run = |values: [(&str, u64); 2], own: bool| {
+            let mut world = World::new();
+            let (deployment, config) = (child("Deployment", "web"), child("ConfigMap", "web"));
+            let read = |one: &mut Evidence, (key, value): (&str, u64)| {
+                let values = vec![(key.to_owned(), value), (".data.same".to_owned(), 7)];
+                one.configs = vec![ConfigFact { object: config.clone(), values }];
+            };
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.writes = vec![WriteFact { owners: owned(true), ..create(&deployment, 1) }];
+                read(one, values[0]);
+            });
+            world.seen(&deployment, workload(&plain(), 1));
+            world.now += 20_000;
+            if own {
+                world.reconcile(|one| {
+                    one.object = cr("b");
+                    let written = update(&config, "", vec![field(".data.mode", 1, 2)]);
+                    one.writes = vec![WriteFact { at: one.at, ..written }];
+                });
+            }
+            world.reconcile(|one| read(one, values[1]));
+            world.wait(12);
+            let told = world.rules().into_iter().filter(|(rule, _)| rule == "config-not-rolled");
+            told.map(|(_, severity)| severity).collect::<Vec<_>>()
+        };
+        let mode = |value: u64| (".data.mode", value);
+        assert_eq!(run([mode(1), mode(2)], false), [FindingSeverity::Hint]);
+        assert!(run([mode(1), mode(1)], false).is_empty(), "its labels have changed");
+        assert!(run([mode(1), (".data.new", 2)], false).is_empty(), "a key more");
+        assert!(run([mode(1), mode(2)], true).is_empty(), "the program has written it for another one");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod change_not_applied;
 pub(crate) mod config_not_rolled;
 pub(crate) mod cross_namespace_owner;
+pub(crate) mod drift_left;
 pub(crate) mod event_dropped;
 pub(crate) mod foreign_metadata;
 pub(crate) mod foreign_object;

@@ -1,6 +1,6 @@
 //! A name that leaves little room for the name of the custom resource.
 
-use crate::facts::Table;
+use crate::facts::{NAME, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
@@ -36,12 +36,12 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let Some((rest, names)) = controller.rests.get(kind).filter(|(_, names)| names.len() >= 2) else {
             continue;
         };
-        let longest = limit - rest.len().min(limit);
+        let longest = limit - (rest.len() - NAME.len()).min(limit);
         if longest >= 30 || names.is_empty() {
             continue;
         }
         let why = format!(
-            "each {kind} is called like its {} and {rest}: a name of more than {longest} characters does not work",
+            "each {kind} is called {rest}, with the name of its {}: one of more than {longest} characters does not work",
             evidence.object.gvk.kind
         );
         let told = Told::of(&RULE, evidence).say(kind, why);
@@ -65,5 +65,26 @@ mod tests {
         }
         assert_eq!(world.rules(), [("name-budget".to_owned(), FindingSeverity::Hint)]);
         assert!(world.opened()[0].why.contains("more than 29 characters"), "{}", world.opened()[0].why);
+    }
+
+    #[test]
+    fn a_part_before_the_name_counts_as_well() {
+        let run = |names: fn(&str) -> String| {
+            let mut world = World::new();
+            for name in ["alpha", "beta"] {
+                world.reconcile(|one| {
+                    one.object = cr(name);
+                    let child = child("StatefulSet", &names(name));
+                    one.writes = vec![WriteFact { tied: true, ..create(&child, 1) }];
+                });
+            }
+            world.opened().iter().map(|finding| finding.why.clone()).collect::<Vec<_>>()
+        };
+        let told = run(|name| format!("application-controller-of-{name}"));
+        assert!(told.len() == 1 && told[0].contains("more than 26 characters"), "{told:?}");
+        assert!(told[0].contains("is called application-controller-of-NAME"), "{told:?}");
+        assert!(run(|name| format!("moco-{name}")).is_empty(), "there is room enough");
+        let hashed = run(|name| format!("application-controller-of-{:x}", name.len()));
+        assert!(hashed.is_empty(), "nothing of the name is in it: {hashed:?}");
     }
 }

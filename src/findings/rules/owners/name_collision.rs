@@ -15,7 +15,8 @@ pub(crate) static RULE: Rule = Rule {
            warning at the first overwrite where the value had the name or namespace of another one. That \
            one is there and unchanged, and the new value differs by nothing but the name or namespace of \
            this one.",
-    never: "apply of different fields; objects that hold the union of both; objects that the operator has not made.",
+    never: "apply of different fields; objects that hold the union of both; objects that the operator has not made. \
+            A status says what was observed, and never counts.",
     fix: "Put namespace and name of the custom resource into the name of the child.",
     ends: Ends::Calm,
     explains: &["hot-loop", "object-growth", "conflict", "fight"],
@@ -26,7 +27,9 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
-    for write in evidence.writes.iter().filter(|write| write.object.key() != evidence.object.key()) {
+    let mine = evidence.object.key();
+    let others = |write: &&WriteFact| write.object.key() != mine && write.subresource != "status";
+    for write in evidence.writes.iter().filter(others) {
         for field in write.fields.iter().filter(|field| field.sent) {
             if let Some(told) = overwritten(table, evidence, write, field) {
                 out.push(told);
@@ -129,6 +132,20 @@ mod tests {
             });
         }
         assert_eq!(world.loud(), ["name-collision"]);
+    }
+
+    #[test]
+    fn one_that_tells_the_status_of_all_collides_with_nobody() {
+        let mut world = World::new();
+        for round in 0..8 {
+            world.reconcile(|one| {
+                one.object = cr(if round % 2 == 0 { "a" } else { "b" });
+                one.causes = own();
+                let (old, new) = if round % 2 == 0 { (2, 1) } else { (1, 2) };
+                one.writes = vec![update(&cr("c"), "status", vec![field(".status.ready", old, new)])];
+            });
+        }
+        assert!(!world.rules().iter().any(|(rule, _)| rule == "name-collision"), "{:?}", world.rules());
     }
 
     #[test]

@@ -48,8 +48,12 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         return;
     }
     let Some((key, how)) = changed(table, track, evidence) else { return };
+    // It may make the object itself again, which somebody else had made before.
+    let again = |one: &WriteFact| one.created && how == DELETED;
     let wrote = |one: &&WriteFact| {
-        one.object.key() != evidence.object.key() && one.object.key() != key && table.is_news(evidence, one)
+        one.object.key() != evidence.object.key()
+            && (one.object.key() != key || again(one))
+            && table.is_news(evidence, one)
     };
     let failed = !evidence.error.is_empty() && track.failures.row == 1 && evidence.error.contains(&key.name);
     let ended = if let Some(written) = evidence.writes.iter().find(wrote) {
@@ -74,6 +78,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     out.push(Told { field: key.kind.clone(), ..told });
 }
 
+const DELETED: &str = "was deleted";
+
 /// An object that the reconcile has not heard of: one whose change was seen, or one that it had read in another
 /// version before.
 fn changed(table: &Table, track: &Track, evidence: &Evidence) -> Option<(ObjectKey, &'static str)> {
@@ -94,7 +100,7 @@ fn changed(table: &Table, track: &Track, evidence: &Evidence) -> Option<(ObjectK
     if let Some(one) = seen.filter(|one| !caused(&one.object)) {
         let how = match one.how {
             "made" => "was made",
-            "deleted" => "was deleted",
+            "deleted" => DELETED,
             _ => "had changed",
         };
         return Some((one.object.clone(), how));
@@ -232,6 +238,43 @@ mod tests {
         assert_eq!(run("kubectl-edit", Some(30), false, Then::Writes), (0, 0), "it comes again soon");
         assert_eq!(run("manager", None, false, Then::Writes), (0, 0), "its own write");
         assert_eq!(run("kube-controller-manager", None, false, Then::Writes), (0, 0), "the plane's");
+    }
+
+    #[test]
+    fn an_object_of_others_that_is_made_again_only_when_opdev_asks_is_told() {
+        let run = |how: &str| {
+            let mut world = embedded();
+            let secret = child("Secret", "token");
+            let read = |missing: bool| ReadFact {
+                objects: vec![secret.key()],
+                missing,
+                version: if missing { String::new() } else { "1".to_owned() },
+            };
+            world.reconcile(|one| {
+                one.causes = by_user();
+                one.reads.push(read(false));
+            });
+            world.seen(&cr("a"), shelf(1, json!({})));
+            world.now += 10_000;
+            if how == "deleted" {
+                world.gone(&secret);
+            }
+            world.wait(6);
+            asks(&mut world);
+            let now = world.now;
+            world.reconcile(|one| {
+                one.causes = check();
+                one.reads.push(read(how == "deleted"));
+                let fact = update(&secret, "", vec![field(".data.a", 1, 2)]);
+                one.writes = match how {
+                    "deleted" => vec![WriteFact { owners: owned(true), ..create(&secret, now) }],
+                    _ => vec![WriteFact { at: one.at, ..fact }],
+                };
+            });
+            world.rules().into_iter().filter(|(rule, _)| rule == "referenced-unwatched").count()
+        };
+        assert_eq!(run("deleted"), 1);
+        assert_eq!(run("there"), 0, "nothing has changed");
     }
 
     #[test]

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -133,17 +132,7 @@ func init() {
 
 // madeOnce makes a child with what the spec says, and leaves one that is there alone.
 func (r *Reconciler) madeOnce(ctx context.Context, object *v1.Case) error {
-	child := &corev1.ConfigMap{}
-	err := r.Get(ctx, client.ObjectKeyFromObject(object), child)
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	child = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Namespace: object.Namespace}}
-	child.Data = map[string]string{"child": object.Spec.Child}
-	if err := controllerutil.SetControllerReference(object, child, r.Scheme()); err != nil {
-		return err
-	}
-	return client.IgnoreAlreadyExists(r.Create(ctx, child))
+	return r.once(ctx, object, object.Name, map[string]string{"child": object.Spec.Child})
 }
 
 // note writes down on a child what it has seen.
