@@ -69,7 +69,7 @@ pub(super) struct CiArgs {
     /// The findings that fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FailingFindings::Error, conflicts_with = "program")]
     findings: FailingFindings,
-    /// Leave settled samples alone: delete and change none of their children, and do not stop the program
+    /// Leave settled samples alone: delete and change nothing, and do not stop the program
     #[arg(long, conflicts_with = "program")]
     no_disturb: bool,
     /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig

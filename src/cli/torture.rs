@@ -37,17 +37,19 @@ pub(super) struct TortureArgs {
     /// Only these scenarios, such as recreate or up-down; default: all that apply
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Only these disturbances: restart, down, crash, past, blind, slow, lost, conflict; default: all that apply
+    /// Only these disturbances: restart, down, crash, past, blind, slow, lost, conflict, deleted-early,
+    /// bad-pods; default: all that apply
     #[arg(long, value_name = "WHICH", value_delimiter = ',')]
     only: Vec<Class>,
     /// Change one field of each sample at a time instead, from its schema: changed back all has to be as before, and a changed
     /// object as a new one with the change
-    #[arg(long, conflicts_with_all = ["scenario", "only", "level"])]
+    #[arg(long, conflicts_with_all = ["scenario", "only"])]
     fields: bool,
     /// Only fields whose path begins so, such as spec.storage
     #[arg(long, value_name = "PATH", requires = "fields")]
     field: Vec<String>,
-    /// How much is tried: the first plan of each kind, all plans up to the third of a kind, or every plan
+    /// How much is tried: the first plan of each kind, all plans up to the third of a kind, or every plan.
+    /// With --fields: no part that the sample lacks is switched on, six are, or all
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = HowMuch::Normal)]
     level: HowMuch,
     /// Begin no other plan after so long, such as 60s

@@ -7,9 +7,11 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
+use std::task::{self, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// The script of the group's leader. The signals are those that ask the program to stop.
@@ -185,9 +187,22 @@ pub struct Printed {
 /// # Errors
 /// Where it cannot be started.
 pub async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
+    printed_and_heard(launch, limit, &|_| {}).await
+}
+
+/// Runs a command as `printed` does, and hands each line on as soon as it is there, without its end.
+///
+/// # Errors
+/// Where it cannot be started.
+pub async fn printed_and_heard(
+    launch: &Launch<'_>,
+    limit: Duration,
+    hear: &(dyn Fn(&str) + Sync),
+) -> Result<Printed> {
     let (child, stdout, stderr) = Child::start(launch).await?;
+    let streams = (Heard::new(stdout, hear), Heard::new(stderr, hear));
     let Said { status, stdout: mut text, stderr: mut errors } =
-        said(child, (stdout, stderr), Some(limit), MOST_PRINTED).await;
+        said(child, streams, Some(limit), MOST_PRINTED).await;
     text.append(&mut errors);
     Ok(Printed { status: status.transpose()?, text })
 }
@@ -211,7 +226,7 @@ pub struct Said {
 /// the pipes open as long as it lives.
 pub async fn said(
     mut child: Child,
-    (stdout, stderr): (ChildStdout, ChildStderr),
+    (stdout, stderr): (impl AsyncRead + Unpin, impl AsyncRead + Unpin),
     limit: Option<Duration>,
     most: u64,
 ) -> Said {
@@ -247,6 +262,47 @@ async fn keep(mut pipe: impl AsyncRead + Unpin, kept: &mut Vec<u8>, most: u64) {
     let _ = (&mut pipe).take(most).read_to_end(kept).await;
     // Whoever writes more must not block.
     let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
+}
+
+/// A stream whose lines are heard while it is read.
+struct Heard<'a, R> {
+    stream: R,
+    hear: &'a (dyn Fn(&str) + Sync),
+    line: Vec<u8>,
+}
+
+/// Bytes of a line that are heard.
+const LONGEST_LINE: usize = 16 << 10;
+
+impl<'a, R> Heard<'a, R> {
+    fn new(stream: R, hear: &'a (dyn Fn(&str) + Sync)) -> Self {
+        Heard { stream, hear, line: Vec::new() }
+    }
+
+    fn split(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LONGEST_LINE.saturating_sub(self.line.len()).min(part.len());
+            self.line.extend_from_slice(&part[..room]);
+            if part.ends_with(b"\n") {
+                (self.hear)(String::from_utf8_lossy(&self.line).trim_end_matches(['\n', '\r']));
+                self.line.clear();
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Heard<'_, R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let new = buffer.filled()[before..].to_vec();
+        self.split(&new);
+        polled
+    }
 }
 
 impl Drop for ProcessGroup {

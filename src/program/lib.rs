@@ -13,7 +13,7 @@ pub mod faults;
 pub(crate) mod foreign_kinds;
 mod gobuild;
 mod lines;
-mod logs;
+pub mod logs;
 pub(crate) mod notices;
 pub(crate) mod observation_queue;
 pub mod rehearsal;

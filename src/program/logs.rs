@@ -5,6 +5,16 @@ use opdev_event::{Level, mask};
 use opdev_findings::facts::record::LineName;
 use serde_json::{Map, Value};
 
+/// Returns the message of a line that tells an error, with the error itself; `None` for every other line.
+pub fn error_of(line: &str) -> Option<String> {
+    let entry = parse(line);
+    if entry.level != Some(Level::Error) {
+        return None;
+    }
+    let error = entry.fields.iter().find(|(key, _)| key == "error" || key == "err");
+    Some(error.map_or(entry.message.clone(), |(_, error)| format!("{}: {error}", entry.message)))
+}
+
 /// A line, and what followed it without a beginning of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {

@@ -31,10 +31,41 @@ impl Stage<'_> {
                 None => Ok(()),
             },
             Step::DeleteNamespace(namespace) => self.delete(&format!("/api/v1/namespaces/{namespace}")).await,
+            Step::Stranger(objects) => self.strangers(objects).await,
+            Step::Named { others, objects, .. } => {
+                self.apply(others).await?;
+                for object in objects {
+                    match self.apply(std::slice::from_ref(object)).await {
+                        Err(error) if is_refused(&error) => return Ok(()),
+                        other => other?,
+                    }
+                }
+                Ok(())
+            }
         }
     }
 
-    async fn delete(&self, path: &str) -> Result<()> {
+    /// Deletes what the scenario deletes later.
+    pub(super) async fn delete_early(&self, steps: &[Step]) -> Result<()> {
+        match steps.iter().find(|step| matches!(step, Step::Delete(_))) {
+            Some(step) => self.act(step).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes objects as somebody else would.
+    async fn strangers(&self, objects: &[Value]) -> Result<()> {
+        for object in objects {
+            self.namespace(meta::namespace(object).unwrap_or("default")).await?;
+            let path = self.path(object)?;
+            let folder = path.rsplit_once('/').map_or(path.as_str(), |(folder, _)| folder);
+            let path = format!("{folder}?fieldManager=somebody");
+            self.send(Method::POST, &path, "application/json", Some(object)).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Result<()> {
         let options = json!({"propagationPolicy": "Background"});
         match self.send(Method::DELETE, path, "application/json", Some(&options)).await {
             Err(error) if is_not_found(&error) => Ok(()),
@@ -76,7 +107,11 @@ impl Stage<'_> {
             Step::DeleteNamespace(name) => {
                 there(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
             }
-            Step::Apply(_) | Step::Patch { .. } | Step::DeleteChild(_) => None,
+            Step::Apply(_)
+            | Step::Patch { .. }
+            | Step::DeleteChild(_)
+            | Step::Stranger(_)
+            | Step::Named { .. } => None,
         }
     }
 
@@ -102,6 +137,15 @@ fn table(registry: &Registry, wanted: &ObjectRef) -> Option<String> {
     let served = registry.catalog.served();
     let gvk = &wanted.gvk;
     served.by_kind(&gvk.group, Some(&gvk.version), &gvk.kind).map(|resource| resource.table.to_string())
+}
+
+/// Returns true if the API server does not take an object.
+pub(super) fn is_refused(error: &anyhow::Error) -> bool {
+    let code = match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => status.code,
+        _ => 0,
+    };
+    matches!(code, 400 | 403 | 422)
 }
 
 pub(super) fn is_not_found(error: &anyhow::Error) -> bool {

@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Words of every trouble that is an error of reconciles.
 pub(super) const FAIL: &str = "fail again and again";
 
+/// The field of owners.
+pub(super) const OWNERS: &str = ".metadata.ownerReferences";
+
 /// The part of a trouble before words that may differ from run to run.
 fn about(trouble: &str) -> &str {
     let of = [FAIL, RESTLESS].into_iter().find_map(|words| trouble.split_once(words));
@@ -35,6 +38,8 @@ pub(super) struct Outcome {
     pub(super) bystander: (Snapshot, Snapshot),
     /// Findings of the rules.
     pub(super) opened: Opened,
+    /// By namespace: why the API server took an object of the operator or of a workload not.
+    pub(super) refused: BTreeMap<String, String>,
 }
 
 /// How often an object was made and went.
@@ -64,6 +69,12 @@ pub enum Rule {
     BackAgain,
     /// A new object with the change differs from an object that was changed.
     Fresh,
+    /// An object of somebody else was taken.
+    Stranger,
+    /// With another name of the custom resource there is less than with a plain one.
+    Name,
+    /// A new object with the change is not as without it, once the change is taken back.
+    Healed,
 }
 
 /// One difference.
@@ -97,6 +108,33 @@ impl Difference {
         }
     }
 
+    /// A difference that is no more than words.
+    pub(super) fn plain(rule: Rule, object: &str) -> Difference {
+        Difference {
+            rule,
+            object: object.to_owned(),
+            path: String::new(),
+            undisturbed: String::new(),
+            disturbed: String::new(),
+            after: String::new(),
+        }
+    }
+
+    /// The usual fix, where it does not depend on the operator.
+    pub fn fix(&self) -> Option<&'static str> {
+        match self.rule {
+            Rule::Stranger => Some(
+                "look before you write: leave an object alone that metav1.IsControlledBy does not call yours, and \
+                 return an error",
+            ),
+            Rule::Name => Some(
+                "cut names of children, and end them with a hash of the whole name; or let the CRD refuse the name \
+                 (x-kubernetes-validations on self.metadata.name)",
+            ),
+            _ => None,
+        }
+    }
+
     fn what(&self) -> String {
         let Difference { object, path, .. } = self;
         let (before, after) = (seen(&self.undisturbed), seen(&self.disturbed));
@@ -125,6 +163,16 @@ impl Difference {
             }
             Rule::BackAgain if path.is_empty() => format!("{object} stays once the change is taken back"),
             Rule::BackAgain => format!("{object} keeps {path} {after}, before the change it was {before}"),
+            Rule::Healed if path.is_empty() && self.disturbed.is_empty() => format!(
+                "{object} does not come for an object that began with the change, once that is taken back"
+            ),
+            Rule::Healed if path.is_empty() => {
+                format!("{object} stays for an object that began with the change, once that is taken back")
+            }
+            Rule::Healed => format!(
+                "{object} has {path} {after} for an object that began with the change, once that is taken back; \
+                 without the change it is {before}"
+            ),
             Rule::Fresh if path.is_empty() && self.disturbed.is_empty() => {
                 format!("{object} is there only for a new object")
             }
@@ -132,6 +180,13 @@ impl Difference {
             Rule::Fresh => {
                 format!("{object} has {path} {after} for a changed object, and {before} for a new one")
             }
+            Rule::Stranger if path.is_empty() => format!("{object} of somebody else was deleted"),
+            Rule::Stranger if path == OWNERS => {
+                format!("{object} of somebody else got {after} as its owner, and goes with it")
+            }
+            Rule::Stranger => format!("{object} of somebody else: {path} {before} → {after}"),
+            Rule::Name if path.is_empty() => format!("{object}: {after}"),
+            Rule::Name => format!("{object} has {after} {path}, with a plain name it has {before}"),
         }
     }
 }
@@ -220,10 +275,10 @@ impl Learned {
 
     /// Differences that no disturbance is needed for: all undisturbed runs have them.
     pub(super) fn own(&self) -> Vec<Difference> {
-        let stuck = self.stuck.iter().map(|step| plain(Rule::Stuck, step));
+        let stuck = self.stuck.iter().map(|step| Difference::plain(Rule::Stuck, step));
         let mut told = BTreeSet::new();
         let troubles = self.troubles.iter().filter(|trouble| told.insert(about(trouble)));
-        let troubles = troubles.map(|trouble| plain(Rule::Trouble, trouble));
+        let troubles = troubles.map(|trouble| Difference::plain(Rule::Trouble, trouble));
         stuck.chain(troubles).chain(self.bystander.iter().cloned()).collect()
     }
 
@@ -248,25 +303,35 @@ impl Learned {
             });
             let after = steps.get(at).filter(|_| at != last).cloned().unwrap_or_default();
             let new: Vec<Difference> = new.map(|one| Difference { after: after.clone(), ..one }).collect();
-            // A status tells the way as well as the end; only the last one counts.
-            found.extend(new.into_iter().filter(|one| at == last || !one.path.starts_with(".status")));
+            // A status tells the way as well as the end; only the last one counts. One that looks at pods
+            // from time to time may not have looked again.
+            let counts = |one: &Difference| match at == last {
+                true => class != Class::BadPods || !one.path.starts_with(".status"),
+                // One that was deleted early never made objects that stay, such as claims.
+                false if class == Class::Deleted => one.path.is_empty() && one.undisturbed.is_empty(),
+                false => !one.path.starts_with(".status"),
+            };
+            found.extend(new.into_iter().filter(counts));
         }
         found.extend(self.histories(run, class));
         let new = |all: &BTreeSet<String>, one: &String| !all.contains(one);
         found.extend(
-            run.stuck.iter().filter(|step| new(&self.stuck, step)).map(|step| plain(Rule::Stuck, step)),
+            run.stuck
+                .iter()
+                .filter(|step| new(&self.stuck, step))
+                .map(|step| Difference::plain(Rule::Stuck, step)),
         );
         // Errors and loops without any disturbance may have other words each time.
         let known = |trouble: &str| self.troubles.iter().any(|one| about(one) == about(trouble));
         let troubles = run.troubles.iter().filter(|trouble| !known(trouble));
-        found.extend(troubles.map(|trouble| plain(Rule::Trouble, trouble)));
+        found.extend(troubles.map(|trouble| Difference::plain(Rule::Trouble, trouble)));
         found.extend(bystander(run).into_iter().filter(|one| !self.bystander.contains(one)));
         let opened =
             run.opened.iter().filter(|(key, _)| is_told(&key.0, class) && !self.opened.contains(key));
         found.extend(opened.map(|((object, path), place)| Difference {
             path: path.clone(),
             disturbed: place.clone(),
-            ..plain(Rule::Finding, object)
+            ..Difference::plain(Rule::Finding, object)
         }));
         found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));
         found.sort();
@@ -278,6 +343,10 @@ impl Learned {
     /// in the end. Every operator that applies what it reads does so with what is no longer so; from a view
     /// of the past only what it deletes itself counts.
     fn histories(&self, run: &Outcome, class: Class) -> Vec<Difference> {
+        // Pods that do not start are made and deleted as the controllers of the cluster want it.
+        if class == Class::BadPods {
+            return Vec::new();
+        }
         let ids: BTreeSet<&String> = self.history.keys().chain(run.history.keys()).collect();
         let mut found = Vec::new();
         for id in ids.into_iter().filter(|id| !self.unsteady.contains(*id)) {
@@ -288,7 +357,8 @@ impl Learned {
             let replaced =
                 counts.made > 1 && least.made.checked_sub(counts.made) == least.gone.checked_sub(counts.gone);
             let fewer = (counts.made < least.made || counts.gone < least.gone) && !replaced;
-            let may_be_fewer = matches!(class, Class::Blind | Class::Down | Class::Past | Class::Slow);
+            let may_be_fewer =
+                matches!(class, Class::Blind | Class::Down | Class::Past | Class::Slow | Class::Deleted);
             let deletes = |all: &BTreeMap<String, u32>| all.get(id).copied().unwrap_or_default();
             if class == Class::Past && deletes(&run.deleted) <= deletes(&self.deleted) {
                 continue;
@@ -305,17 +375,6 @@ impl Learned {
             }
         }
         found
-    }
-}
-
-fn plain(rule: Rule, object: &str) -> Difference {
-    Difference {
-        rule,
-        object: object.to_owned(),
-        path: String::new(),
-        undisturbed: String::new(),
-        disturbed: String::new(),
-        after: String::new(),
     }
 }
 

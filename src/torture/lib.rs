@@ -5,8 +5,8 @@
 //! `subject` says what it is, `replay` is the file of a finding.
 
 mod acts;
-mod attempt;
 mod campaign;
+mod complaints;
 mod fields;
 mod input;
 mod judge;
@@ -28,10 +28,11 @@ mod subject;
 mod told;
 mod writes_beside;
 
-pub use campaign::{Replayed, replay, torture};
+pub use campaign::{replay, torture};
 pub use input::{NoEnvironment, TortureInput};
 pub use judge::{Difference, Ignored, IgnoredError, Rule};
 pub use plan::{Class, ClassError, Level};
+pub use replay::Replayed;
 pub use report::{Finding, Learnt, Progress, Report, junit, text};
 pub use scenario::SCENARIOS;
 pub use writes_beside::WritesBeside;

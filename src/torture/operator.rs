@@ -1,6 +1,7 @@
 //! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started,
 //! killed, and known to be settled.
 
+use super::complaints::Complaints;
 use super::judge::FAIL;
 use super::record::Record;
 use super::told::Told;
@@ -13,7 +14,7 @@ use opdev_event::{Event, QueueChanged};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
-use opdev_os::child::{GroupEnd, Launch, Printed, printed};
+use opdev_os::child::{GroupEnd, Launch, Printed, printed_and_heard};
 use opdev_os::private_folder::{PrivateFolder, STATE};
 use opdev_project::program::settings::KUBECONFIG;
 use opdev_release::settings::Settings;
@@ -101,6 +102,7 @@ pub(super) struct Running {
     task: AbortOnDropHandle<Result<Printed>>,
     /// The reconciles that it tells of, where it was built for that.
     told: Option<Told>,
+    complaints: Arc<Complaints>,
     _token: ObservedToken,
     _folder: tempfile::TempDir,
 }
@@ -253,6 +255,8 @@ impl Running {
         let traced = told.iter().flat_map(Told::environment);
         env.extend(traced.map(|(name, value)| (name.to_owned(), value)));
         let dir = start.dir.clone();
+        let complaints = Arc::<Complaints>::default();
+        let heard = Arc::clone(&complaints);
         let task = tokio::spawn(async move {
             let launch = Launch {
                 command: &command,
@@ -261,9 +265,10 @@ impl Running {
                 without: &["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"],
                 ends: GroupEnd::AtOnce,
             };
-            printed(&launch, Duration::from_secs(24 * 60 * 60)).await
+            printed_and_heard(&launch, Duration::from_secs(24 * 60 * 60), &|line| heard.hear(line)).await
         });
-        Ok(Running { task: AbortOnDropHandle::new(task), told, _token: token, _folder: folder })
+        let task = AbortOnDropHandle::new(task);
+        Ok(Running { task, told, complaints, _token: token, _folder: folder })
     }
 }
 
@@ -316,6 +321,15 @@ impl Operator {
                 let told = program.told.iter().flat_map(|told| told.failing(ATTEMPTS));
                 told.map(|(of, why)| words(&of, &why)).collect()
             }
+        }
+    }
+
+    /// Errors that a program has printed again and again since these were asked for last, where it tells of
+    /// no reconciles.
+    pub(super) fn complaints(&self) -> BTreeSet<String> {
+        match self {
+            Operator::Program(Running { told: None, complaints, .. }) => complaints.take(),
+            Operator::Own(_) | Operator::Program(_) => BTreeSet::new(),
         }
     }
 

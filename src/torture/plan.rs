@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+/// Early deletions of a scenario that are tried at most, unless all are.
+const MOST_EARLY: usize = 8;
+
 /// What is done to the operator in a run. Each is something that a real cluster does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,6 +37,20 @@ pub(super) enum Disturbance {
     Lost(Point),
     /// A write is refused, as if somebody else had written before.
     Conflict(Point),
+    /// The custom resource is deleted once a write is done, before its answer comes.
+    Deleted(Point),
+    /// Pods of a new revision do not start.
+    BadPods(BadPods),
+}
+
+/// Pods that do not start.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BadPods {
+    /// The field of a pod by which they are known, such as `.spec.containers[].image`.
+    pub(super) field: String,
+    /// Its values.
+    pub(super) values: Vec<String>,
 }
 
 /// A view of the past.
@@ -71,13 +88,19 @@ pub enum Class {
     Lost,
     /// A write is refused as a conflict.
     Conflict,
+    /// The custom resource is deleted in the middle of a reconcile.
+    Deleted,
+    /// Pods of a new revision do not start.
+    BadPods,
+    /// A scenario that is judged by itself: no disturbance at all.
+    Check,
     /// One field is changed, and changed back: no disturbance at all.
     Field,
 }
 
 impl Class {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 10] = [
         Class::Restart,
         Class::Down,
         Class::Crash,
@@ -86,6 +109,8 @@ impl Class {
         Class::Slow,
         Class::Lost,
         Class::Conflict,
+        Class::Deleted,
+        Class::BadPods,
     ];
 
     /// Its name on the command line.
@@ -99,6 +124,9 @@ impl Class {
             Class::Slow => "slow",
             Class::Lost => "lost",
             Class::Conflict => "conflict",
+            Class::Deleted => "deleted-early",
+            Class::BadPods => "bad-pods",
+            Class::Check => "check",
             Class::Field => "field",
         }
     }
@@ -184,6 +212,8 @@ impl Disturbance {
             Disturbance::Slow(_) => Class::Slow,
             Disturbance::Lost(_) => Class::Lost,
             Disturbance::Conflict(_) => Class::Conflict,
+            Disturbance::Deleted(_) => Class::Deleted,
+            Disturbance::BadPods(_) => Class::BadPods,
         }
     }
 
@@ -206,6 +236,10 @@ impl Disturbance {
             Disturbance::Slow(point) => format!("answered late: {point}"),
             Disturbance::Lost(point) => format!("answer lost: {point}"),
             Disturbance::Conflict(point) => format!("conflict at {point}"),
+            Disturbance::Deleted(point) => format!("the custom resource was deleted right after {point}"),
+            Disturbance::BadPods(BadPods { field, values }) => {
+                format!("no pod started whose {field} is {}", values.join(" or "))
+            }
         }
     }
 
@@ -213,6 +247,9 @@ impl Disturbance {
     pub(super) fn effective_from(&self) -> usize {
         match self {
             Disturbance::Blind { first, .. } => first + 1,
+            Disturbance::Deleted(_) => 1,
+            // Only the end counts, once the change is taken back.
+            Disturbance::BadPods(_) => usize::MAX,
             _ => 0,
         }
     }
@@ -224,13 +261,14 @@ impl Disturbance {
             write.map(|write| format!("{} {}", write.verb, write.resource)).unwrap_or_default()
         };
         match self {
-            Disturbance::Restart(_) | Disturbance::Down(_) => String::new(),
+            Disturbance::Restart(_) | Disturbance::Down(_) | Disturbance::BadPods(_) => String::new(),
             Disturbance::Past(Past { resource, .. }) | Disturbance::Blind { resource, .. } => {
                 resource.clone()
             }
             Disturbance::Crash(point)
             | Disturbance::Slow(point)
             | Disturbance::Lost(point)
+            | Disturbance::Deleted(point)
             | Disturbance::Conflict(point) => of(point),
         }
     }
@@ -273,12 +311,26 @@ pub(super) fn plans(
     // Only an update says which version it is about.
     let updates = steady.iter().filter(|write| write.verb == "update").filter(once);
     found.extend(updates.map(|write| Disturbance::Conflict(write.call.clone())));
+    found.extend(early(&steady, steps, level));
     found.retain(|one| only.is_empty() || only.contains(&one.class()));
     if level == Level::Quick {
         let mut seen = BTreeSet::new();
         found.retain(|one| seen.insert((one.class(), one.subject(first))));
     }
     found
+}
+
+/// Deletions of what was just applied, where the next step deletes it anyway: then the end is the same.
+fn early(steady: &[&Write], steps: &[Step], level: Level) -> Vec<Disturbance> {
+    if !matches!(steps, [Step::Apply(_), Step::Delete(_), ..]) {
+        return Vec::new();
+    }
+    let first: Vec<&&Write> = steady.iter().filter(|write| write.step == 0).collect();
+    let order = match level {
+        Level::Normal => by_halves(first.len()).into_iter().take(MOST_EARLY).collect(),
+        Level::Quick | Level::Deep => (0..first.len()).collect::<Vec<usize>>(),
+    };
+    order.into_iter().map(|at| Disturbance::Deleted(first[at].point.clone())).collect()
 }
 
 /// Each resource that the program lists from a cache, as it was before a step that took something away or
@@ -398,6 +450,20 @@ mod tests {
             vec![write("create pods", 1, 0), write("create pods", 2, 0), write("create services", 1, 0)];
         let found = plans(&[run], &steps(), &possible(), Level::Quick, &[Class::Crash]);
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn what_was_applied_is_deleted_early_only_where_the_next_step_deletes_it() {
+        let run: Vec<Write> = (0..20).map(|at| write(&format!("create pods{at}"), 1, at / 15)).collect();
+        let recreate = [Step::Apply(Vec::new()), Step::Delete(Vec::new()), Step::Apply(Vec::new())];
+        let count = |steps: &[Step], level| {
+            plans(std::slice::from_ref(&run), steps, &possible(), level, &[Class::Deleted]).len()
+        };
+        assert_eq!(count(&recreate, Level::Deep), 15, "those of the first step");
+        assert_eq!(count(&recreate, Level::Normal), MOST_EARLY);
+        assert_eq!(count(&recreate, Level::Quick), 15, "each resource once");
+        assert_eq!(count(&steps(), Level::Deep), 0);
+        assert_eq!(Disturbance::Deleted(run[0].point.clone()).effective_from(), 1);
     }
 
     #[test]

@@ -30,6 +30,19 @@ pub(super) struct Replay {
     pub(super) differences: Vec<Difference>,
 }
 
+/// The outcome of running the file of a finding again.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The disturbance in words.
+    pub how: String,
+    /// The differences of this time.
+    pub differences: Vec<Difference>,
+    /// True if some of it was different then, too.
+    pub again: bool,
+    /// True if the disturbance took place.
+    pub met: bool,
+}
+
 impl Replay {
     /// The answers of an `exec`: those of the file, unless the user gives others.
     ///
@@ -98,7 +111,7 @@ mod tests {
             seed: 7,
             scenario: Scenario { name: "grow".to_owned(), sample, steps },
             disturbance: Some(Disturbance::Crash(point)),
-            field: Some(Mutation { path: vec!["spec".to_owned()], value: None }),
+            field: Some(Mutation::new(vec!["spec".to_owned()], None)),
             exec: vec!["redis-cli ping=PONG".to_owned()],
             differences: vec![difference],
         };

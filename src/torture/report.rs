@@ -23,6 +23,8 @@ pub struct Learnt {
     pub sample: String,
     /// How many fields vary by themselves, so that they are not compared.
     pub masked: usize,
+    /// The number of undisturbed runs.
+    pub runs: u32,
     /// How long the undisturbed runs took.
     pub took: Duration,
     /// How many plans of each kind were tried.
@@ -143,25 +145,7 @@ fn many(count: usize, one: &str, more: &str) -> String {
 /// The report for people.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
-    let mut samples: Vec<&str> = report.learned.iter().map(|learnt| learnt.sample.as_str()).collect();
-    samples.dedup();
-    for sample in samples {
-        let of: Vec<&Learnt> = report.learned.iter().filter(|learnt| learnt.sample == sample).collect();
-        let names: Vec<&str> = of.iter().map(|learnt| learnt.scenario.as_str()).collect();
-        let masked: usize = of.iter().map(|learnt| learnt.masked).sum();
-        let took: Duration = of.iter().map(|learnt| learnt.took).sum();
-        let but = match masked {
-            0 => "equal".to_owned(),
-            some => format!("equal but for {}", many(some, "field that varies", "fields that vary")),
-        };
-        let _ = writeln!(
-            out,
-            "learned  {} of {}   3 runs each, {but}   {}",
-            names.join(", "),
-            visible_line(sample),
-            seconds(took)
-        );
-    }
+    learned_text(&mut out, &report.learned);
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     for (class, count) in report.learned.iter().flat_map(|learnt| &learnt.plans) {
         *classes.entry(*class).or_default() += count;
@@ -203,6 +187,35 @@ pub fn text(report: &Report) -> String {
     out
 }
 
+/// A line for each sample, and for each number of runs.
+fn learned_text(out: &mut String, learned: &[Learnt]) {
+    let mut groups: Vec<(&str, u32)> = Vec::new();
+    for learnt in learned {
+        let group = (learnt.sample.as_str(), learnt.runs);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    for (sample, runs) in groups {
+        let is_of = |learnt: &&Learnt| learnt.sample == sample && learnt.runs == runs;
+        let of: Vec<&Learnt> = learned.iter().filter(is_of).collect();
+        let mut names: Vec<&str> = of.iter().map(|learnt| learnt.scenario.as_str()).collect();
+        names.dedup();
+        let masked: usize = of.iter().map(|learnt| learnt.masked).sum();
+        let took: Duration = of.iter().map(|learnt| learnt.took).sum();
+        let but = match (runs, masked) {
+            (1, _) => "1 run each".to_owned(),
+            (_, 0) => format!("{runs} runs each, equal"),
+            (_, some) => {
+                let vary = many(some, "field that varies", "fields that vary");
+                format!("{runs} runs each, equal but for {vary}")
+            }
+        };
+        let (names, sample) = (names.join(", "), visible_line(sample));
+        let _ = writeln!(out, "learned  {names} of {sample}   {but}   {}", seconds(took));
+    }
+}
+
 fn finding_text(out: &mut String, finding: &Finding) {
     let mark = if finding.known { "known" } else { "✗" };
     let (came, of) = finding.times;
@@ -222,6 +235,9 @@ fn finding_text(out: &mut String, finding: &Finding) {
     let more = finding.differences.len().saturating_sub(DIFFERENCES + 1);
     if more > 0 {
         let _ = writeln!(out, "     also          {}", many(more, "more difference", "more differences"));
+    }
+    if let Some(fix) = finding.differences.iter().find_map(Difference::fix) {
+        let _ = writeln!(out, "     fix           {fix}");
     }
     if finding.alike > 0 {
         let _ = writeln!(
@@ -337,7 +353,8 @@ impl Progress {
                 "scenario": finding.scenario, "sample": finding.sample,
                 "disturbance": finding.class.map(Class::name), "plan": finding.how,
                 "differences": finding.differences,
-                "also": finding.differences.iter().skip(1).map(Difference::words).collect::<Vec<_>>(), "steps": finding.steps, "place": finding.place, "code": finding.code,
+                "also": finding.differences.iter().skip(1).map(Difference::words).collect::<Vec<_>>(),
+                "fix": finding.differences.iter().find_map(Difference::fix), "steps": finding.steps, "place": finding.place, "code": finding.code,
                 "writes": { "undisturbed": finding.writes.undisturbed, "disturbed": finding.writes.disturbed },
                 "came": finding.times.0, "runs": finding.times.1,
                 "replay": finding.file,

@@ -1,11 +1,12 @@
 //! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the
 //! end.
 
+use super::campaign::bad_pods;
 use super::judge::Outcome;
 use super::normal::{self, Snapshot};
 use super::operator::{Operator, Subject, first_call, objects};
 use super::plan::{Disturbance, Possible, Write};
-use super::record::{Record, is_of};
+use super::record::{LONGEST_REASON, Record, is_of};
 use super::restless::RESTLESS;
 use super::scenario::{Scenario, reference};
 use anyhow::{Context as _, Result, bail};
@@ -21,7 +22,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// The namespace of the untouched instance.
-const BYSTANDER: &str = "bystander";
+pub(super) const BYSTANDER: &str = "bystander";
 /// How often all is reconciled once more until nothing changes.
 const ROUNDS: usize = 4;
 /// The longest time for which a client waits before it watches again.
@@ -65,6 +66,8 @@ pub(super) struct Ran {
     pub(super) took: Duration,
     /// The longest time within a step in which nothing happened.
     pub(super) gap: Duration,
+    /// Objects that the operator made in the first step, as they were at its end.
+    pub(super) made: Vec<Arc<Value>>,
 }
 
 /// Runs a scenario once.
@@ -87,13 +90,16 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         None => Snapshot::new(),
     };
     let mut revisions = Vec::new();
-    let (mut stuck, mut ends) = (Vec::new(), Vec::new());
+    let (mut stuck, mut ends, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..input.scenario.steps.len() {
         let ended = tokio::select! {
             ended = stage.step(at, &revisions) => ended?,
             () = input.shutdown.cancelled() => bail!("broken off"),
         };
         ends.push(stage.snapshot(|object| !is_of(object, bystander)));
+        if at == 0 {
+            first = objects(&stage.plane);
+        }
         revisions.push(stage.plane.api().registry().store.revision());
         if let Some(why) = ended {
             stuck.push(why);
@@ -107,6 +113,8 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         troubles.extend(operator.ended().await);
     }
     let (noted, opened) = (stage.record.noted(), stage.record.ruled.opened());
+    let mut refused = if input.scenario.is_check() { stage.warnings() } else { BTreeMap::new() };
+    refused.extend(noted.refused);
     stage.leave().await;
     if noted.lost {
         bail!("more happened at once than the control plane remembers, so that it cannot be judged");
@@ -120,7 +128,9 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
             troubles: troubles.into_iter().collect(),
             bystander: (before, after),
             opened,
+            refused,
         },
+        made: made(first, &noted.writes, input),
         writes: noted.writes,
         possible: noted.possible,
         met: noted.met,
@@ -137,6 +147,20 @@ fn deleted(writes: &[Write]) -> BTreeMap<String, u32> {
         *found.entry(write.object.clone()).or_default() += 1;
     }
     found
+}
+
+/// The objects that the operator made in the first step, of all that there were at its end.
+fn made(all: Vec<Arc<Value>>, writes: &[Write], input: &RunInput<'_>) -> Vec<Arc<Value>> {
+    let given: Vec<Option<ObjectRef>> = input.scenario.sample.all().iter().map(reference).collect();
+    let is_made = |object: &Arc<Value>| {
+        let (id, of) = (normal::id(object), reference(object));
+        let wrote = |write: &&Write| write.step == 0 && write.changes && write.object == id;
+        let first = writes.iter().find(wrote);
+        first.is_some_and(|write| matches!(write.verb.as_str(), "create" | "patch"))
+            && normal::counts(object)
+            && !given.iter().any(|one| one.as_ref().map(ObjectRef::key) == of.as_ref().map(ObjectRef::key))
+    };
+    all.into_iter().filter(is_made).collect()
 }
 
 fn bystander_of(input: &RunInput<'_>) -> Option<&'static str> {
@@ -164,6 +188,9 @@ impl<'a> Stage<'a> {
     pub(super) async fn set(input: &'a RunInput<'a>) -> Result<Stage<'a>> {
         let mut config = Config::default();
         config.exec = input.exec.to_vec();
+        if let Some(Disturbance::BadPods(bad)) = input.disturbance {
+            config.stages = Some(bad_pods::stages(bad));
+        }
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = match input.subject.is_program() {
             true => Some(plane.listen(Listen::default()).await.context("the control plane does not listen")?),
@@ -286,6 +313,11 @@ impl<'a> Stage<'a> {
             }
             _ => {}
         }
+        if matches!(self.input.disturbance, Some(Disturbance::BadPods(_)))
+            && objects(&self.plane).iter().any(|object| bad_pods::is_bad(object))
+        {
+            self.record.meet();
+        }
         self.record.at_rest();
         Ok(self.left(step).map(|left| format!("{}: {left} stays", step.words())))
     }
@@ -330,6 +362,10 @@ impl<'a> Stage<'a> {
                 self.kill().await;
                 self.start().await?;
                 continue;
+            }
+            if self.record.takes_delete() {
+                self.delete_early(&self.input.scenario.steps).await?;
+                self.record.let_go();
             }
             let Some(operator) = &mut self.operator else {
                 self.plane.settled().await;
@@ -467,6 +503,18 @@ impl<'a> Stage<'a> {
     pub(super) fn snapshot(&self, takes: impl Fn(&Value) -> bool) -> Snapshot {
         let all = objects(&self.plane);
         normal::snapshot(all.iter().map(|object| &**object).filter(|object| takes(object)))
+    }
+
+    /// By namespace: why a controller of the cluster could not make an object.
+    fn warnings(&self) -> BTreeMap<String, String> {
+        let events = self.plane.api().registry().store.list("events", None).items;
+        let all =
+            events.iter().map(|stored| stored.glance()).filter(|event| event["reason"] == "FailedCreate");
+        let told = |event: Arc<Value>| {
+            let namespace = meta::namespace(&event)?.to_owned();
+            Some((namespace, event["message"].as_str()?.chars().take(LONGEST_REASON).collect()))
+        };
+        all.filter_map(told).collect()
     }
 
     pub(super) async fn send(

@@ -1,11 +1,10 @@
 //! The actions on a sample in a run: the scenarios that follow from its fields. Pure.
 
+use opdev_object::facts::replicas;
 use opdev_object::meta::{self, ObjectRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Fields of a spec that say how many there are.
-const COUNTS: [&str; 7] = ["replicas", "size", "count", "nodes", "members", "instances", "replicaCount"];
 /// Parts of a spec below which a quantity is one of storage.
 const STORAGE: [&str; 5] = ["storage", "persistence", "volume", "disk", "size"];
 /// Fields that are switched at most.
@@ -55,6 +54,70 @@ pub(super) enum Step {
     DeleteChild(Value),
     /// A namespace is deleted; it is to be gone at the end of the step.
     DeleteNamespace(String),
+    /// Somebody else makes objects.
+    Stranger(Vec<Value>),
+    /// The sample under another name. The API server may refuse it: then nothing is done.
+    Named {
+        /// The kind of name.
+        naming: Naming,
+        /// Objects that are to be there before.
+        others: Vec<Value>,
+        /// Objects that the operator reconciles.
+        objects: Vec<Value>,
+    },
+}
+
+/// A kind of name that the API server takes for a custom resource, and perhaps not for its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Naming {
+    /// 52 letters: the longest one of a CronJob or of a StatefulSet whose pods can be made.
+    Long,
+    /// It begins with a digit: no Service may have it.
+    Digit,
+    /// 63 letters: the longest one of a label.
+    Longest,
+    /// With a dot, as only some kinds may have it.
+    Dot,
+}
+
+impl Naming {
+    /// The kind of name in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Naming::Long => "a name of 52 letters",
+            Naming::Digit => "a name that begins with a digit",
+            Naming::Longest => "a name of 63 letters",
+            Naming::Dot => "a name with a dot",
+        }
+    }
+
+    /// The namespace of objects with such a name.
+    pub(super) fn namespace(self) -> &'static str {
+        match self {
+            Naming::Long => "name-of-52-letters",
+            Naming::Digit => "name-begins-with-a-digit",
+            Naming::Longest => "name-of-63-letters",
+            Naming::Dot => "name-with-a-dot",
+        }
+    }
+
+    /// Returns true if hardly any operator works with such names.
+    pub(super) fn is_hint(self) -> bool {
+        matches!(self, Naming::Longest | Naming::Dot | Naming::Digit)
+    }
+}
+
+impl Scenario {
+    /// Its name and its sample in words.
+    pub(super) fn title(&self) -> String {
+        format!("{} of {}", self.name, self.sample.path)
+    }
+
+    /// Returns true if it is judged by itself, and not by undisturbed runs.
+    pub(super) fn is_check(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Stranger(_) | Step::Named { .. }))
+    }
 }
 
 impl Step {
@@ -66,11 +129,17 @@ impl Step {
             Step::Delete(objects) => format!("delete {}", names(objects)),
             Step::DeleteChild(object) => format!("delete a child of {}", name(object)),
             Step::DeleteNamespace(namespace) => format!("delete namespace {namespace}"),
+            Step::Stranger(objects) => format!("somebody else makes {}", names(objects)),
+            Step::Named { naming, objects, .. } => {
+                let kind = objects.first().map(|first| &first["kind"]).and_then(Value::as_str);
+                format!("apply {} with {}", kind.unwrap_or_default(), naming.words())
+            }
         }
     }
 }
 
-fn name(object: &Value) -> String {
+/// Kind and name of an object.
+pub(super) fn name(object: &Value) -> String {
     format!("{} {}", object["kind"].as_str().unwrap_or_default(), meta::name(object).unwrap_or_default())
 }
 
@@ -117,12 +186,13 @@ impl Sample {
         self.objects.iter().all(|object| meta::namespace(object).is_some())
     }
 
-    fn all(&self) -> Vec<Value> {
+    /// All of its objects.
+    pub(super) fn all(&self) -> Vec<Value> {
         self.others.iter().chain(&self.objects).cloned().collect()
     }
 }
 
-fn set(object: &mut Value, field: &str, value: &str) {
+pub(super) fn set(object: &mut Value, field: &str, value: &str) {
     meta::put(object, &["metadata", field], value);
 }
 
@@ -154,10 +224,18 @@ pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
 }
 
 /// The names of the scenarios that a sample can have. Beside them each toggled field has one: `toggle FIELD`.
-pub const SCENARIOS: [&str; 7] = ["recreate", "up-down", "down-up", "grow", "child", "namespace", "twin"];
+pub const SCENARIOS: [&str; 10] =
+    ["recreate", "up-down", "down-up", "grow", "child", "namespace", "twin", STRANGER, NAMES, BAD_ROLLOUT];
 
-/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as
-/// `.spec.replicas`.
+/// Objects of somebody else have the names of the operator's.
+pub(super) const STRANGER: &str = "stranger";
+/// The sample under other names.
+pub(super) const NAMES: &str = "names";
+/// Pods of a new revision do not start.
+pub(super) const BAD_ROLLOUT: &str = "bad-rollout";
+
+/// All scenarios that follow from a sample alone. `scale` is where its kind says how many replicas it wants,
+/// such as `.spec.replicas`.
 pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
     let Some(first) = sample.objects.first() else { return Vec::new() };
     let all = || Step::Apply(sample.all());
@@ -210,7 +288,7 @@ fn count(object: &Value, scale: Option<&str>) -> Option<(Vec<String>, i64)> {
         }
     }
     let spec = object.get("spec")?.as_object()?;
-    COUNTS.iter().find_map(|name| {
+    replicas::NAMES.iter().find_map(|name| {
         let count = spec.get(*name)?.as_i64().filter(|count| *count >= 0)?;
         Some((vec!["spec".to_owned(), (*name).to_owned()], count))
     })
@@ -295,7 +373,8 @@ mod tests {
             ["recreate", "up-down", "down-up", "grow", "toggle tls.enabled", "child", "namespace", "twin"]
         );
         let named: Vec<&str> = names.into_iter().filter(|name| !name.starts_with("toggle ")).collect();
-        assert_eq!(named, SCENARIOS, "what the shell completes");
+        assert_eq!(named, SCENARIOS[..named.len()], "what the shell completes");
+        assert_eq!(SCENARIOS[named.len()..], [STRANGER, NAMES, BAD_ROLLOUT]);
         let words = |at: usize| found[at].steps.iter().map(Step::words).collect::<Vec<_>>();
         assert_eq!(words(1), ["apply Db db", "Db db: .spec.replicas → 3", "Db db: .spec.replicas → 2"]);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! The smallest plan that still ends with the difference of a finding: steps and fields of the sample that do
 //! not matter are taken away one by one. And the place in the operator's code that a difference leads to.
 
-use super::campaign::{learn, once, words};
+use super::campaign::learn::{learn, once, words};
 use super::input::TortureInput;
 use super::judge::Difference;
 use super::plan::{Disturbance, Past, Write};
@@ -130,6 +130,10 @@ fn without_step(disturbance: &Disturbance, at: usize) -> Vec<Disturbance> {
         Disturbance::Blind { resource, first } => {
             vec![Disturbance::Blind { resource: resource.clone(), first: moved(*first) }]
         }
+        // Without this step the object would be there in the end.
+        Disturbance::Deleted(_) if at == 1 => Vec::new(),
+        Disturbance::Deleted(point) => points(point, Disturbance::Deleted),
+        Disturbance::BadPods(_) => Vec::new(),
         Disturbance::Crash(point) => points(point, Disturbance::Crash),
         Disturbance::Slow(point) => points(point, Disturbance::Slow),
         Disturbance::Lost(point) => points(point, Disturbance::Lost),

@@ -28,10 +28,13 @@ pub(super) fn beside(
         Disturbance::Crash(point)
         | Disturbance::Slow(point)
         | Disturbance::Lost(point)
+        | Disturbance::Deleted(point)
         | Disturbance::Conflict(point) => Some(point),
-        Disturbance::Restart(_) | Disturbance::Down(_) | Disturbance::Past(_) | Disturbance::Blind { .. } => {
-            None
-        }
+        Disturbance::Restart(_)
+        | Disturbance::Down(_)
+        | Disturbance::Past(_)
+        | Disturbance::BadPods(_)
+        | Disturbance::Blind { .. } => None,
     };
     let is_hit = |write: &Write| at.is_some_and(|at| write.point == *at || write.call == *at);
     let hit = disturbed.iter().position(is_hit);

@@ -1,7 +1,9 @@
 //! `opdev torture` as a user runs it: operators with planted bugs, and their twins without, which must be
 //! quiet.
 
+mod checks;
 mod elects;
+mod fields;
 mod go;
 mod ignored;
 mod program;

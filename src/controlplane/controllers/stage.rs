@@ -154,6 +154,11 @@ pub fn built_in() -> &'static [Stage] {
     })
 }
 
+/// The text of the stages this program brings along, for whoever adds one of their own.
+pub fn built_in_text() -> String {
+    BUILT_IN.join("\n---\n")
+}
+
 /// Reads the stages of a YAML stream; documents of other kinds are an error that says where.
 pub fn parse(stream: &str) -> Result<Vec<Stage>, StageError> {
     let mut stages = Vec::new();

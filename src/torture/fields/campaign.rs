@@ -1,11 +1,14 @@
 //! One field at a time: what changes by itself is learned, then each field of a sample is changed by itself.
 
-use super::mutation::{Mutation, mutations, schema};
-use super::run::{FieldRan, has_effect, judge, run_field, varying};
-use crate::campaign::{Alarm, FIRST_WINDOW, Replayed, UNDISTURBED, found, on_a_thread};
+use super::mutation::{self, Mutation, changed, of_references, optional_parts, schema};
+use super::reach::Reach;
+use super::run::{FieldRan, effect, judge, run_field, varying};
+use crate::campaign::alarm::{Alarm, found};
+use crate::campaign::learn::{FIRST_WINDOW, UNDISTURBED, on_a_thread};
 use crate::input::TortureInput;
 use crate::judge::Difference;
-use crate::plan::Class;
+use crate::plan::{Class, Level};
+use crate::replay::Replayed;
 use crate::report::{Learnt, Progress, Report};
 use crate::scenario::{Sample, Scenario};
 use crate::subject::Prepared;
@@ -17,27 +20,45 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Parts that a sample lacks, as far as they are tried at level normal.
+const MOST_PARTS: usize = 6;
+
 /// A sample whose fields are changed.
 struct FieldWork {
     scenario: Arc<Scenario>,
     schema: Arc<Value>,
     /// Fields that differ without any change.
     varying: BTreeSet<(String, String)>,
+    /// True if the operator cannot serve the sample as it is.
+    fails: bool,
+    /// True if the operator makes pods, or what has a template for them.
+    makes_pods: bool,
     window: Duration,
     took: Duration,
 }
 
+/// The schema of what a sample is about.
+fn schema_of(prepared: &Prepared, sample: &Sample) -> Result<Value> {
+    let first = sample.objects.first().context("the sample has no object")?;
+    let definitions = prepared.definitions.iter().map(|one| &**one);
+    schema(definitions, first).cloned().context("its kind has no CRD in this project")
+}
+
 impl FieldWork {
     /// Learns what differs by itself.
-    async fn learn(input: &TortureInput, prepared: &Arc<Prepared>, sample: &Sample) -> Result<FieldWork> {
-        let first = sample.objects.first().context("the sample has no object")?;
-        let definitions = prepared.definitions.iter().map(|one| &**one);
-        let schema = schema(definitions, first).cloned().context("its kind has no CRD in this project")?;
-        let scenario = Scenario { name: "fields".to_owned(), sample: sample.clone(), steps: Vec::new() };
+    async fn learn(
+        input: &TortureInput,
+        prepared: &Arc<Prepared>,
+        schema: &Arc<Value>,
+        (name, sample): (String, Sample),
+    ) -> Result<FieldWork> {
+        let scenario = Scenario { name, sample, steps: Vec::new() };
         let mut work = FieldWork {
             scenario: Arc::new(scenario),
-            schema: Arc::new(schema),
+            schema: Arc::clone(schema),
             varying: BTreeSet::new(),
+            makes_pods: false,
+            fails: false,
             window: FIRST_WINDOW,
             took: Duration::ZERO,
         };
@@ -46,6 +67,10 @@ impl FieldWork {
             runs.push(work.run(input, prepared, None, input.seed.wrapping_add(u64::from(number))).await?);
         }
         work.varying = varying(&runs);
+        work.fails = runs.iter().any(|run| run.failed_before);
+        work.makes_pods = runs.iter().flat_map(|run| &run.base).any(|(id, fields)| {
+            id.starts_with("Pod ") || fields.keys().any(|path| path.starts_with(".spec.template.spec"))
+        });
         work.took = runs.iter().map(|run| run.took).sum();
         Ok(work)
     }
@@ -65,15 +90,46 @@ impl FieldWork {
     }
 }
 
-/// The changes of a sample that are asked for.
-fn wanted(input: &TortureInput, work: &FieldWork, sample: &Sample) -> Vec<Mutation> {
-    let is_wanted = |mutation: &Mutation| {
-        let path = format!(".{}", mutation.path.join("."));
-        input.field.is_empty()
-            || input.field.iter().any(|one| path.starts_with(&format!(".{}", one.trim_start_matches('.'))))
+/// Returns true if the user asks for a field, or for nothing in particular.
+fn is_wanted(input: &TortureInput, mutation: &Mutation) -> bool {
+    let path = mutation.of.iter().chain(&mutation.path).cloned().collect::<Vec<_>>().join(".");
+    let begins = |wanted: &String| path.starts_with(wanted.trim_start_matches('.'));
+    input.field.is_empty() || input.field.iter().any(begins)
+}
+
+/// A sample with the changes that are tried on it.
+struct Base {
+    /// The name of its scenario.
+    name: String,
+    sample: Sample,
+    mutations: Vec<Mutation>,
+}
+
+/// The sample as it is, and with each part that it lacks: fields below one mean nothing without it.
+fn bases(input: &TortureInput, schema: &Value, sample: &Sample) -> Vec<Base> {
+    let Some(object) = sample.objects.first() else { return Vec::new() };
+    let mut mutations = mutation::mutations(schema, object);
+    mutations.extend(of_references(&sample.others));
+    let mut found = vec![Base { name: "fields".to_owned(), sample: sample.clone(), mutations }];
+    let parts = match input.level {
+        Level::Quick => 0,
+        Level::Normal => MOST_PARTS,
+        Level::Deep => usize::MAX,
     };
-    let all = sample.objects.first().map(|object| mutations(&work.schema, object)).unwrap_or_default();
-    all.into_iter().filter(is_wanted).collect()
+    for (part, value) in optional_parts(schema, object).into_iter().take(parts) {
+        let mut sample = sample.clone();
+        let with = changed(schema, object, &Mutation::new(part.clone(), Some(value)));
+        let below =
+            |mutation: &Mutation| mutation.path.starts_with(&part) && mutation.path.len() > part.len();
+        let mutations = mutation::mutations(schema, &with).into_iter().filter(below).collect();
+        sample.objects[0] = with;
+        found.push(Base { name: format!("fields with .{}", part.join(".")), sample, mutations });
+    }
+    for base in &mut found {
+        base.mutations.retain(|mutation| is_wanted(input, mutation));
+    }
+    found.retain(|base| !base.mutations.is_empty());
+    found
 }
 
 /// Changes each field of a sample by itself.
@@ -86,80 +142,144 @@ pub(crate) async fn fields(
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
-    let work = match FieldWork::learn(input, prepared, sample).await {
-        Ok(work) => work,
-        Err(_) if input.shutdown.is_cancelled() => return Ok(()),
+    let schema = match schema_of(prepared, sample) {
+        Ok(schema) => Arc::new(schema),
         Err(error) => {
             report.problems.push(format!("fields of {}: {error:#}", sample.path));
             return Ok(());
         }
     };
-    let learnt = Learnt {
-        scenario: "fields".to_owned(),
-        sample: sample.path.clone(),
-        masked: work.varying.len(),
-        took: work.took,
-        plans: BTreeMap::new(),
-    };
-    tell(&Progress::Learned(learnt.clone()));
-    report.learned.push(learnt);
-    let all = wanted(input, &work, sample);
-    tell(&Progress::Planned { plans: all.len() });
-    let (over, work) = (&over, &work);
-    let one = |mutation: Mutation| async move {
-        if over() {
-            return None;
-        }
-        let ran = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
-        Some((mutation, ran))
-    };
-    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
-    while let Some(ended) = runs.next().await {
-        let Some((mutation, ran)) = ended else {
-            report.left_out += 1;
+    let mut reach = Reach::default();
+    let mut pods = false;
+    for (at, base) in bases(input, &schema, sample).into_iter().enumerate() {
+        if at > 0 && over() {
+            report.left_out += base.mutations.len();
             continue;
-        };
-        let ran = match ran {
-            Ok(ran) => ran,
-            Err(_) if input.shutdown.is_cancelled() => continue,
-            Err(error) => {
-                report.problems.push(format!("fields of {}, {mutation}: {error:#}", sample.path));
+        }
+        let work = match FieldWork::learn(input, prepared, &schema, (base.name, base.sample)).await {
+            Ok(work) if at == 0 || !work.fails => work,
+            Err(_) if input.shutdown.is_cancelled() => return Ok(()),
+            // Nobody has said that the sample may have this part, or that it needs nothing more.
+            Ok(_) => {
+                report.refused += 1;
                 continue;
             }
+            Err(_) if at > 0 => {
+                report.refused += 1;
+                continue;
+            }
+            Err(error) => {
+                report.problems.push(format!("fields of {}: {error:#}", sample.path));
+                return Ok(());
+            }
         };
+        pods |= work.makes_pods;
+        let learnt = Learnt {
+            scenario: work.scenario.name.clone(),
+            sample: sample.path.clone(),
+            masked: work.varying.len(),
+            runs: UNDISTURBED,
+            took: work.took,
+            plans: BTreeMap::new(),
+        };
+        tell(&Progress::Learned(learnt.clone()));
+        report.learned.push(learnt);
+        tell(&Progress::Planned { plans: base.mutations.len() });
+        let mut round = Round { input, prepared, work: &work, reach: &mut reach };
+        round.all(base.mutations, &over, alarms, report, tell).await?;
+    }
+    if let Some(object) = sample.objects.first() {
+        report.notes.extend(reach.silent(object, pods));
+    }
+    Ok(())
+}
+
+/// The changes of one base.
+struct Round<'a> {
+    input: &'a TortureInput,
+    prepared: &'a Arc<Prepared>,
+    work: &'a FieldWork,
+    reach: &'a mut Reach,
+}
+
+impl Round<'_> {
+    async fn all(
+        &mut self,
+        mutations: Vec<Mutation>,
+        over: &impl Fn() -> bool,
+        alarms: &mut Vec<Alarm>,
+        report: &mut Report,
+        tell: &mut impl FnMut(&Progress),
+    ) -> Result<()> {
+        let (input, prepared, work) = (self.input, self.prepared, self.work);
+        let one = |mutation: Mutation| async move {
+            if over() {
+                return None;
+            }
+            let ran = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
+            Some((mutation, ran))
+        };
+        let mut runs = stream::iter(mutations).map(one).buffered(input.parallel.max(1));
+        while let Some(ended) = runs.next().await {
+            let Some((mutation, ran)) = ended else {
+                report.left_out += 1;
+                continue;
+            };
+            match ran {
+                Ok(ran) => self.judge(mutation, &ran, alarms, report, tell).await?,
+                Err(_) if input.shutdown.is_cancelled() => {}
+                Err(error) => {
+                    let sample = &work.scenario.sample.path;
+                    report.problems.push(format!("fields of {sample}, {mutation}: {error:#}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn judge(
+        &mut self,
+        mutation: Mutation,
+        ran: &FieldRan,
+        alarms: &mut Vec<Alarm>,
+        report: &mut Report,
+        tell: &mut impl FnMut(&Progress),
+    ) -> Result<()> {
+        let (input, work) = (self.input, self.work);
         report.count(Class::Field);
         if ran.refused.is_some() {
             report.refused += 1;
-            continue;
+            return Ok(());
         }
-        let differences = judge(&ran, &work.varying, &input.ignored);
-        if differences.is_empty() && !has_effect(&ran, &work.varying) {
+        let differences = judge(ran, &work.varying, &input.ignored);
+        let effect = effect(ran, &work.varying);
+        if ran.late {
+            report.notes.push(format!(
+                "{mutation}: a new object gets it, one that was there before has not got it; watch what the \
+                 custom resource names"
+            ));
+        }
+        if differences.is_empty() && effect.is_none() {
             report.without_effect.push(format!("{mutation}"));
         }
+        if mutation.of.is_none() && (differences.is_empty() || effect.is_some()) {
+            self.reach.saw(&mutation.path, effect);
+        }
         tell(&Progress::Tried {
-            scenario: "fields".to_owned(),
+            scenario: work.scenario.name.clone(),
             class: Class::Field,
             plan: mutation.to_string(),
             differences: differences.len(),
             took: ran.took,
         });
         if differences.is_empty() {
-            continue;
+            return Ok(());
         }
         report.alarms += 1;
-        let mut times = (1, 1);
-        for _ in 0..2 {
-            let again = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
-            times.1 += 1;
-            let same = again.is_ok_and(|ran| {
-                let again = judge(&ran, &work.varying, &input.ignored);
-                differences.iter().any(|one| again.contains(one))
-            });
-            times.0 += u32::from(same);
-        }
+        let times = self.again(&mutation, &differences).await;
         if times.0 == 1 {
             report.flaky += 1;
-            continue;
+            return Ok(());
         }
         let new = Alarm {
             scenario: Arc::clone(&work.scenario),
@@ -171,9 +291,24 @@ pub(crate) async fn fields(
             writes: WritesBeside::default(),
             small: None,
         };
-        found(input, new, alarms, report, tell)?;
+        found(input, new, alarms, report, tell)
     }
-    Ok(())
+
+    /// How often a difference came, of how many runs.
+    async fn again(&self, mutation: &Mutation, differences: &[Difference]) -> (u32, u32) {
+        let (input, work) = (self.input, self.work);
+        let mut times = (1, 1);
+        for _ in 0..2 {
+            let again = work.run(input, self.prepared, Some(mutation.clone()), input.seed).await;
+            times.1 += 1;
+            let same = again.is_ok_and(|ran| {
+                let again = judge(&ran, &work.varying, &input.ignored);
+                differences.iter().any(|one| again.contains(one))
+            });
+            times.0 += u32::from(same);
+        }
+        times
+    }
 }
 
 /// Runs the change of a file again.
@@ -184,7 +319,9 @@ pub(crate) async fn replay_field(
     mutation: Mutation,
     before: &[Difference],
 ) -> Result<Replayed> {
-    let work = FieldWork::learn(input, prepared, &scenario.sample).await?;
+    let schema = Arc::new(schema_of(prepared, &scenario.sample)?);
+    let of = (scenario.name.clone(), scenario.sample.clone());
+    let work = FieldWork::learn(input, prepared, &schema, of).await?;
     let how = mutation.to_string();
     let ran = work.run(input, prepared, Some(mutation), input.seed).await?;
     let differences = judge(&ran, &work.varying, &input.ignored);

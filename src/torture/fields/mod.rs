@@ -3,4 +3,5 @@
 
 pub(super) mod campaign;
 pub(super) mod mutation;
+mod reach;
 mod run;

@@ -1,6 +1,7 @@
 //! One field of a custom resource at a time, from its schema: other values, nothing, and what was not there.
-//! Pure.
+//! And what a Secret or a ConfigMap beside it says. Pure.
 
+use crate::scenario::name;
 use opdev_object::meta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,26 +11,74 @@ use std::fmt;
 const DEEPEST: usize = 8;
 /// Values of one enumeration that are tried at most.
 const MOST_VALUES: usize = 3;
+/// Fields that switch a part on.
+pub(super) const SWITCHES: [&str; 3] = ["enabled", "create", "enable"];
 /// A number that a bound of the schema may have to be tried.
 const LARGEST: i64 = 100_000;
 
 /// A change of one field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mutation {
-    /// The field, from the root of the object.
+    /// Kind and name of another object of the sample; the custom resource itself where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) of: Option<String>,
+    /// The field, from the root of the object. Empty where the object itself goes.
     pub(crate) path: Vec<String>,
     /// Its value; nothing where it goes.
     pub(crate) value: Option<Value>,
 }
 
+impl Mutation {
+    /// A change of the custom resource.
+    pub(crate) fn new(path: Vec<String>, value: Option<Value>) -> Mutation {
+        Mutation { of: None, path, value }
+    }
+
+    /// Returns true if it takes something away that the operator may need.
+    pub(crate) fn takes_reference(&self) -> bool {
+        self.of.is_some() && self.value.is_none()
+    }
+}
+
 impl fmt::Display for Mutation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, ".{} ", self.path.join("."))?;
+        let of = self.of.as_deref().unwrap_or_default();
+        let before = if of.is_empty() { "" } else { " " };
         match &self.value {
-            None => f.write_str("taken away"),
-            Some(value) => write!(f, "→ {value}"),
+            None if self.path.is_empty() => write!(f, "{of} deleted"),
+            None => write!(f, "{of}{before}.{} taken away", self.path.join(".")),
+            // Nobody may see the values of Secrets.
+            Some(_) if of.starts_with("Secret ") => write!(f, "{of} .{} changed", self.path.join(".")),
+            Some(value) => write!(f, "{of}{before}.{} → {value}", self.path.join(".")),
         }
     }
+}
+
+/// Changes of what Secrets and ConfigMaps beside a custom resource say: another value, a key that goes, an
+/// object that goes. One key of each stands for all.
+pub(crate) fn of_references(others: &[Value]) -> Vec<Mutation> {
+    let mut found = Vec::new();
+    for object in others.iter().filter(|object| object["apiVersion"] == "v1" && object["immutable"] != true) {
+        let secret = object["kind"] == "Secret";
+        if !secret && object["kind"] != "ConfigMap" {
+            continue;
+        }
+        let name = name(object);
+        let parts = ["data", "stringData"].into_iter();
+        let key = parts.filter_map(|part| Some((part, object[part].as_object()?.keys().next()?))).next();
+        let Some((part, key)) = key else { continue };
+        let new = if part == "data" && secret { "b3BkZXY=" } else { "opdev" };
+        let path = vec![part.to_owned(), key.clone()];
+        // The API server moves it into `data`: taken away here, nothing would go.
+        let moved = part == "stringData";
+        let of = || Some(name.clone());
+        found.push(Mutation { of: of(), path: path.clone(), value: Some(new.into()) });
+        if !moved {
+            found.push(Mutation { of: of(), path, value: None });
+        }
+        found.push(Mutation { of: of(), path: Vec::new(), value: None });
+    }
+    found
 }
 
 /// Parts of objects that are known by their fields: all of these are there. One value of each is tried.
@@ -42,7 +91,8 @@ fn known(properties: &Map<String, Value>) -> Option<Value> {
         ),
         (
             &["limits", "requests"],
-            json!({"limits": {"cpu": "2", "memory": "3Gi"}, "requests": {"cpu": "100m", "memory": "64Mi"}}),
+            // The API server writes these otherwise: 1 and 1Gi. Who compares texts writes again and again.
+            json!({"limits": {"cpu": "2", "memory": "3Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}),
         ),
         (
             &["effect", "tolerationSeconds", "operator"],
@@ -68,7 +118,7 @@ pub(crate) fn mutations(schema: &Value, object: &Value) -> Vec<Mutation> {
     below(spec, object.get("spec"), &mut vec!["spec".to_owned()], &mut found);
     for kind in ["labels", "annotations"] {
         let path = ["metadata", kind, "opdev.example.com/extra"].map(str::to_owned).to_vec();
-        found.push(Mutation { path, value: Some("extra".into()) });
+        found.push(Mutation::new(path, Some("extra".into())));
     }
     found
 }
@@ -86,7 +136,7 @@ fn below(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
 
 fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<Mutation>) {
     let mut add = |value: Option<Value>| {
-        let new = Mutation { path: path.clone(), value };
+        let new = Mutation::new(path.clone(), value);
         if new.value.as_ref() != current && !found.contains(&new) {
             found.push(new);
         }
@@ -112,6 +162,10 @@ fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
                     scalar(items, None).into_iter().next().unwrap_or_else(|| "opdev".into()),
                 );
                 add(Some(map.into()));
+                current.and_then(less).into_iter().for_each(|map| add(Some(map)));
+            } else if let Some(now) = current.filter(|now| now.is_object()) {
+                // Nothing says what may stand here: of what does, one entry changes and one goes.
+                other(now).into_iter().chain(less(now)).for_each(|map| add(Some(map)));
             }
         }
         Some("array") => {
@@ -135,7 +189,7 @@ fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
                 path.pop();
             }
             if current.is_some() {
-                found.push(Mutation { path: path.clone(), value: None });
+                found.push(Mutation::new(path.clone(), None));
             }
             return;
         }
@@ -150,6 +204,66 @@ fn field(schema: &Value, current: Option<&Value>, path: &mut Vec<String>, found:
     if current.is_some() {
         add(None);
     }
+}
+
+/// A map without its first entry, where it has more than one.
+fn less(map: &Value) -> Option<Value> {
+    let map = map.as_object().filter(|map| map.len() > 1)?;
+    Some(map.iter().skip(1).map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>().into())
+}
+
+/// A map with another value in its first entry that has a plain one.
+fn other(map: &Value) -> Option<Value> {
+    let mut map = map.as_object()?.clone();
+    let new = |value: &Value| match value {
+        Value::Bool(on) => Some((!on).into()),
+        Value::Number(number) => Some((number.as_i64()? + 1).into()),
+        Value::String(_) => Some("opdev".into()),
+        _ => None,
+    };
+    let (name, value) = map.iter().find_map(|(name, value)| Some((name.clone(), new(value)?)))?;
+    map.insert(name, value);
+    Some(map.into())
+}
+
+/// Parts that the object lacks and that may be there, each with its required fields and switched on. Fields
+/// below these mean nothing before.
+pub(crate) fn optional_parts(schema: &Value, object: &Value) -> Vec<(Vec<String>, Value)> {
+    let mut found = Vec::new();
+    let spec = &schema["properties"]["spec"];
+    absent(spec, object.get("spec"), &mut vec!["spec".to_owned()], &mut found);
+    found
+}
+
+fn absent(
+    schema: &Value,
+    current: Option<&Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<(Vec<String>, Value)>,
+) {
+    for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+        let Some(properties) = part["properties"].as_object().filter(|fields| known(fields).is_none()) else {
+            continue;
+        };
+        path.push(name.clone());
+        match current.and_then(|current| current.get(name)) {
+            Some(now) if path.len() < DEEPEST => absent(part, Some(now), path, found),
+            None if properties.len() > 1 => {
+                let mut new = filled(part);
+                let switch = SWITCHES.iter().find(|name| properties.get(**name).is_some_and(is_boolean));
+                if let (Some(switch), Some(map)) = (switch, new.as_object_mut()) {
+                    map.insert((*switch).to_owned(), true.into());
+                }
+                found.push((path.clone(), new));
+            }
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+fn is_boolean(schema: &Value) -> bool {
+    schema["type"] == "boolean"
 }
 
 /// The words that Kubernetes knows for a text whose name says which field it is handed on to.
@@ -199,7 +313,7 @@ fn scalar(schema: &Value, current: Option<&Value>) -> Vec<Value> {
             let base = current.or_else(|| schema.get("default")).and_then(Value::as_i64);
             let near = match base {
                 Some(base) => vec![base + 1, base - 1],
-                None => vec![1],
+                None => vec![1, 2],
             };
             // Nothing says that there has to be one.
             let none = least.is_none().then_some(0);
@@ -225,8 +339,9 @@ fn text(schema: &Value, current: Option<&Value>) -> Vec<Value> {
     }
     let long_enough = schema["minLength"].as_u64().is_none_or(|least| least == 0);
     match current.and_then(Value::as_str) {
+        // The API server may write the second one otherwise: 1Gi.
         Some(now) if now.starts_with(|first: char| first.is_ascii_digit()) && now.ends_with('i') => {
-            vec!["20Gi".into()]
+            vec!["20Gi".into(), "1024Mi".into()]
         }
         Some(now) => {
             let empty = (long_enough && !now.is_empty()).then(|| "".into());
@@ -376,9 +491,58 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_beside_the_sample_changes_and_goes_and_no_secret_is_told() {
+        let others = [
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "stringData": {"key": "geheim"}}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {"a": "1"}, "immutable": true}),
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "e"}}),
+        ];
+        let words: Vec<String> = of_references(&others).iter().map(Mutation::to_string).collect();
+        let wanted = [
+            "Secret db .stringData.key changed",
+            "Secret db deleted",
+            "ConfigMap c .data.a → \"opdev\"",
+            "ConfigMap c .data.a taken away",
+            "ConfigMap c deleted",
+        ];
+        assert_eq!(words, wanted);
+    }
+
+    #[test]
+    fn parts_that_are_not_there_are_switched_on() {
+        let mut schema = schema();
+        schema["properties"]["spec"]["properties"]["metrics"] = json!({"type": "object", "properties": {
+            "enabled": {"type": "boolean"}, "port": {"type": "integer"}}});
+        let parts = optional_parts(&schema, &object());
+        let words: Vec<String> =
+            parts.iter().map(|(path, value)| format!("{} {value}", path.join("."))).collect();
+        assert_eq!(words.len(), 2, "{words:?}");
+        for wanted in ["spec.tls {\"secret\":\"opdev\"}", "spec.metrics {\"enabled\":true}"] {
+            assert!(words.iter().any(|word| word == wanted), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_map_without_a_schema_one_entry_changes_and_one_goes() {
+        let schema = json!({"properties": {"spec": {"type": "object", "properties": {
+            "config": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}});
+        let object = json!({"spec": {"config": {"a": 1, "b": "x"}}});
+        let words: Vec<String> = mutations(&schema, &object).iter().map(Mutation::to_string).collect();
+        assert_eq!(
+            &words[..3],
+            [
+                ".spec.config → {\"a\":2,\"b\":\"x\"}",
+                ".spec.config → {\"b\":\"x\"}",
+                ".spec.config taken away"
+            ]
+        );
+    }
+
+    #[test]
     fn what_the_schema_wants_beside_a_field_is_filled_in() {
         let path = ["spec", "tls", "strict"].map(str::to_owned).to_vec();
-        let new = changed(&schema(), &object(), &Mutation { path, value: Some(true.into()) });
+        let new = changed(&schema(), &object(), &Mutation::new(path, Some(true.into())));
         assert_eq!(new["spec"]["tls"], json!({"secret": "opdev", "strict": true}));
     }
 }

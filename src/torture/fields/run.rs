@@ -5,8 +5,8 @@ use crate::judge::{Difference, Ignored, Rule, snapshots};
 use crate::normal::{self, Fields, Snapshot};
 use crate::operator::{Operator, objects};
 use crate::run::{RunInput, Stage};
-use crate::scenario::{Sample, head};
-use anyhow::{Result, bail};
+use crate::scenario::{Sample, Step, head, name};
+use anyhow::{Context as _, Result, bail};
 use http::Method;
 use opdev_object::meta;
 use opdev_object::patch::create_merge_patch;
@@ -27,8 +27,20 @@ pub(super) struct FieldRan {
     pub(super) back: Snapshot,
     /// A new object with the change; nothing for kinds without namespaces.
     pub(super) new: Option<Snapshot>,
+    /// The new object once its change is taken back; only where the operator could not serve it.
+    pub(super) healed: Option<Snapshot>,
+    /// The new object, where it stays though it was deleted with the change in it.
+    pub(super) stays: Option<String>,
+    /// True if a new object has the change of a Secret or a ConfigMap, and one that was there before has not.
+    pub(super) late: bool,
+    /// True if the change shows in the custom resource's status.
+    pub(super) says_otherwise: bool,
     /// The error while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
+    /// Errors that the program has printed again and again before the change.
+    complaints: BTreeSet<String>,
+    /// True if the operator could not serve the sample as it is.
+    pub(super) failed_before: bool,
     /// Why the API server refused the change.
     pub(super) refused: Option<String>,
     pub(super) took: Duration,
@@ -53,6 +65,65 @@ pub(super) async fn run_field(
     ran.map(|ran| FieldRan { took: began.elapsed(), ..ran })
 }
 
+/// The object that changes, as it is before and after.
+struct Change {
+    /// Its place among the others of the sample; none for the custom resource itself.
+    other: Option<usize>,
+    before: Value,
+    /// Nothing where the object goes.
+    after: Option<Value>,
+}
+
+impl Change {
+    fn of(sample: &Sample, schema: &Value, mutation: Option<&Mutation>) -> Result<Change> {
+        let named = mutation.and_then(|mutation| mutation.of.as_ref());
+        let other = match named {
+            Some(wanted) => Some(
+                sample
+                    .others
+                    .iter()
+                    .position(|object| name(object) == *wanted)
+                    .with_context(|| format!("the sample has no {wanted}"))?,
+            ),
+            None => None,
+        };
+        let before = other.map_or_else(|| sample.objects.first(), |at| sample.others.get(at));
+        let before = before.context("the sample has no object")?.clone();
+        let after = match mutation {
+            Some(mutation) if mutation.path.is_empty() => None,
+            Some(mutation) if other.is_some() => Some(changed(&Value::Null, &before, mutation)),
+            Some(mutation) => Some(changed(schema, &before, mutation)),
+            None => Some(before.clone()),
+        };
+        Ok(Change { other, before, after })
+    }
+
+    /// The sample with the change from the start.
+    fn in_sample(&self, sample: &Sample) -> Sample {
+        let mut new = sample.clone();
+        let Some(after) = self.after.clone() else { return new };
+        let place = self.other.map_or_else(|| new.objects.first_mut(), |at| new.others.get_mut(at));
+        if let Some(object) = place {
+            *object = after;
+        }
+        new
+    }
+
+    async fn make(&self, stage: &Stage<'_>) -> Result<()> {
+        match &self.after {
+            Some(after) => send(stage, &self.before, &create_merge_patch(&self.before, after)).await,
+            None => stage.delete(&stage.path(&self.before)?).await,
+        }
+    }
+
+    async fn take_back(&self, stage: &Stage<'_>) -> Result<()> {
+        match &self.after {
+            Some(after) => send(stage, &self.before, &create_merge_patch(after, &self.before)).await,
+            None => stage.apply(std::slice::from_ref(&self.before)).await,
+        }
+    }
+}
+
 async fn steps(
     stage: &mut Stage<'_>,
     sample: &Sample,
@@ -62,31 +133,82 @@ async fn steps(
     let namespaced = sample.is_namespaced();
     let sample = if namespaced { sample.moved(NAMESPACES[0], None) } else { sample.clone() };
     let Some(base) = sample.objects.first() else { bail!("the sample has no object") };
+    let change = Change::of(&sample, schema, mutation)?;
     let place = namespaced.then_some(NAMESPACES[0]);
     stage.apply(&[sample.others.clone(), sample.objects.clone()].concat()).await?;
     stage.rest().await?;
     let mut ran = FieldRan { base: written(stage, base, place), ..FieldRan::default() };
-    let before = troubles(stage);
-    let with = mutation.map_or_else(|| base.clone(), |mutation| changed(schema, base, mutation));
-    if let Err(error) = send(stage, base, &create_merge_patch(base, &with)).await {
+    let (said, before) = (status(stage, base), troubles(stage));
+    ran.complaints = complaints(stage);
+    ran.failed_before = !before.is_empty() || !ran.complaints.is_empty();
+    if let Err(error) = change.make(stage).await {
         ran.refused = Some(format!("{error:#}"));
         return Ok(ran);
     }
     stage.rest().await?;
     ran.changed = written(stage, base, place);
-    ran.troubles = troubles(stage).difference(&before).map(|trouble| here(trouble)).collect();
-    if namespaced {
-        let mut new = sample.clone();
-        new.objects[0] = with.clone();
-        let new = new.moved(NAMESPACES[1], None);
-        stage.apply(&[new.others.clone(), new.objects.clone()].concat()).await?;
-        stage.rest().await?;
-        ran.new = new.objects.first().map(|object| written(stage, object, Some(NAMESPACES[1])));
+    ran.says_otherwise = status(stage, base) != said;
+    // An operator may complain for as long as it has not what it needs, or cannot read it.
+    let of_reference = mutation.is_some_and(|mutation| mutation.of.is_some());
+    let mut now = if of_reference { stage.troubles.iter().cloned().collect() } else { troubles(stage) };
+    let complaints = complaints(stage);
+    if !of_reference {
+        now.extend(complaints.difference(&ran.complaints).cloned());
     }
-    send(stage, base, &create_merge_patch(&with, base)).await?;
+    ran.troubles = now.difference(&before).map(|trouble| here(trouble)).collect();
+    if namespaced && !mutation.is_some_and(Mutation::takes_reference) {
+        new_object(stage, &change.in_sample(&sample), base, &mut ran).await?;
+        // Nobody knows the meaning of the new value: a new object that cannot use it proves nothing.
+        // Nor does one that differs from an object that has not looked yet: it may look again later.
+        let lacks = |new: &Snapshot| ran.base.keys().any(|id| !new.contains_key(id));
+        let unread = snapshots(&ran.base, &ran.changed, Rule::End).is_empty();
+        if of_reference && ran.new.as_ref().is_some_and(|new| unread || lacks(new)) {
+            ran.late = unread && ran.new.take().is_some_and(|new| new != ran.base);
+            ran.new = None;
+        }
+    }
+    change.take_back(stage).await?;
     stage.rest().await?;
     ran.back = written(stage, base, place);
     Ok(ran)
+}
+
+/// A new object with the change. One that the operator cannot serve is changed back, gets the change again,
+/// and goes with it.
+async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut FieldRan) -> Result<()> {
+    let new = new.moved(NAMESPACES[1], None);
+    let Some(object) = new.objects.first() else { return Ok(()) };
+    stage.apply(&[new.others.clone(), new.objects.clone()].concat()).await?;
+    stage.rest().await?;
+    let made = written(stage, object, Some(NAMESPACES[1]));
+    let lacks = ran.base.keys().any(|id| !made.contains_key(id));
+    ran.new = Some(made);
+    let good = Sample { objects: vec![base.clone()], ..Sample::default() }.moved(NAMESPACES[1], None);
+    let Some(good) = good.objects.first() else { return Ok(()) };
+    if good == object || !lacks && ran.troubles.is_empty() {
+        return Ok(());
+    }
+    send(stage, object, &create_merge_patch(object, good)).await?;
+    stage.rest().await?;
+    ran.healed = Some(written(stage, object, Some(NAMESPACES[1])));
+    if send(stage, object, &create_merge_patch(good, object)).await.is_err() {
+        return Ok(());
+    }
+    stage.rest().await?;
+    let gone = Step::Delete(vec![object.clone()]);
+    stage.act(&gone).await?;
+    stage.rest().await?;
+    ran.stays = stage.left(&gone).map(|id| here(&id));
+    Ok(())
+}
+
+/// The object's status without what changes with each generation.
+fn status(stage: &Stage<'_>, own: &Value) -> Fields {
+    let wanted = normal::id(own);
+    let all = objects(&stage.plane);
+    let own = all.iter().map(|object| &**object).filter(|object| normal::id(object) == wanted);
+    let fields = normal::snapshot(own).into_values().flatten();
+    fields.filter(|(path, _)| path.starts_with(".status")).collect()
 }
 
 async fn send(stage: &Stage<'_>, object: &Value, patch: &Value) -> Result<()> {
@@ -98,6 +220,10 @@ fn troubles(stage: &Stage<'_>) -> BTreeSet<String> {
     let mut found = stage.operator.as_ref().map(Operator::failing).unwrap_or_default();
     found.extend(stage.troubles.iter().cloned());
     found
+}
+
+fn complaints(stage: &Stage<'_>) -> BTreeSet<String> {
+    stage.operator.as_ref().map(Operator::complaints).unwrap_or_default()
 }
 
 fn here(text: &str) -> String {
@@ -151,6 +277,8 @@ pub(super) fn varying(runs: &[FieldRan]) -> BTreeSet<(String, String)> {
         let different = snapshots(&first.base, other, Rule::Fresh);
         found.extend(different.into_iter().map(|one| (one.object, one.path)));
     }
+    let own = runs.iter().flat_map(|run| run.troubles.iter().chain(&run.complaints));
+    found.extend(own.map(|trouble| (here(trouble), String::new())));
     found
 }
 
@@ -164,7 +292,17 @@ pub(super) fn judge(
     if let Some(new) = &ran.new {
         found.extend(snapshots(new, &ran.changed, Rule::Fresh));
     }
-    found.retain(|one| !varying.contains(&(one.object.clone(), one.path.clone())));
+    if let Some(healed) = &ran.healed {
+        found.extend(snapshots(&ran.base, healed, Rule::Healed));
+    }
+    found.extend(ran.stays.iter().map(|object| Difference {
+        rule: Rule::Stuck,
+        object: format!("the deletion of {object} with the change in it"),
+        path: String::new(),
+        undisturbed: String::new(),
+        disturbed: String::new(),
+        after: String::new(),
+    }));
     found.extend(ran.troubles.iter().map(|trouble| Difference {
         rule: Rule::Trouble,
         object: trouble.clone(),
@@ -173,16 +311,19 @@ pub(super) fn judge(
         disturbed: String::new(),
         after: String::new(),
     }));
+    found.retain(|one| !varying.contains(&(one.object.clone(), one.path.clone())));
     found.retain(|one| !ignored.iter().any(|ignored| ignored.takes(one)));
     found.sort();
     found.dedup();
     found
 }
 
-/// Returns true if a change reached anything.
-pub(super) fn has_effect(ran: &FieldRan, varying: &BTreeSet<(String, String)>) -> bool {
-    let different = snapshots(&ran.base, &ran.changed, Rule::End);
-    different.into_iter().any(|one| !varying.contains(&(one.object, one.path)))
+/// The first object and field that a change reached; an empty object where it only shows in the status.
+pub(super) fn effect(ran: &FieldRan, varying: &BTreeSet<(String, String)>) -> Option<(String, String)> {
+    let different =
+        snapshots(&ran.base, &ran.changed, Rule::End).into_iter().map(|one| (one.object, one.path));
+    let mut reached = different.filter(|one| !varying.contains(one));
+    reached.next().or_else(|| ran.says_otherwise.then(Default::default))
 }
 
 #[cfg(test)]
@@ -210,7 +351,7 @@ mod tests {
             ..still.clone()
         };
         let varying = varying(&[still]);
-        assert!(has_effect(&ran, &varying));
+        assert!(effect(&ran, &varying).is_some());
         judge(&ran, &varying, &[]).iter().map(Difference::words).collect()
     }
 
@@ -224,6 +365,31 @@ mod tests {
         assert_eq!(
             words(Some("1"), None),
             ["ConfigMap NAMESPACE/a has .data.size 2 for a changed object, and none for a new one"]
+        );
+    }
+
+    #[test]
+    fn an_object_that_was_never_served_gets_over_it_and_may_go() {
+        let base = with(Some("1"), "a");
+        let ran = FieldRan {
+            base: base.clone(),
+            changed: base.clone(),
+            back: base.clone(),
+            new: Some(base.clone()),
+            healed: Some(Snapshot::new()),
+            stays: Some("Db NAMESPACE/a".to_owned()),
+            ..FieldRan::default()
+        };
+        let words: Vec<String> = judge(&ran, &BTreeSet::new(), &[]).iter().map(Difference::words).collect();
+        assert_eq!(
+            words,
+            [
+                "the deletion of Db NAMESPACE/a with the change in it does not come to its end",
+                "ConfigMap NAMESPACE/a does not come for an object that began with the change, once that is taken back"
+            ]
+        );
+        assert!(
+            judge(&FieldRan { healed: Some(base), stays: None, ..ran }, &BTreeSet::new(), &[]).is_empty()
         );
     }
 

@@ -1,7 +1,7 @@
 //! Programs that elect their leader by an annotation of an object, as older versions of client-go do, and
 //! programs that look for their kubeconfig in a variable of their own. Skipped where there is no Python.
 
-use super::program::{OPERATOR, has_python, with_operator};
+use super::program::{OPERATOR, with_operator};
 use super::{told, torture};
 
 const ARGS: [&str; 6] = ["--scenario", "recreate", "--only", "crash,restart", "--level", "quick"];
@@ -32,10 +32,8 @@ while not leads():
 "#;
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn the_lead_of_a_killed_program_in_an_older_lock_is_freed() {
-    if !has_python() {
-        return;
-    }
     let start = OPERATOR.find("GADGETS = ").unwrap();
     for lock in ["configmaps", "endpoints"] {
         let election = ELECTION.replace("LOCK\"", &format!("{lock}\""));
@@ -49,10 +47,8 @@ fn the_lead_of_a_killed_program_in_an_older_lock_is_freed() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_variable_of_the_settings_names_the_kubeconfig() {
-    if !has_python() {
-        return;
-    }
     let operator = OPERATOR.replace("os.environ[\"KUBECONFIG\"]", "os.environ[\"GADGET_CLUSTER\"]");
     assert_ne!(operator, OPERATOR);
     let command = "  command: [python3, operator.py, --careful]\n";

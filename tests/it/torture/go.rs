@@ -3,7 +3,6 @@
 
 use super::told;
 use crate::inner_loop::copy;
-use crate::traced::go_is_there;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,10 +34,8 @@ const FAULTS: [Fault; 2] = [
 
 /// All of them run at once: each waits most of its time for a program to be quiet.
 #[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
 fn faults_of_a_go_operator_are_found_and_their_twins_are_quiet() {
-    if !go_is_there() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let ran: Vec<_> = std::thread::scope(|scope| {
         let folder = folder.path();

@@ -124,20 +124,9 @@ fn trusted(root: &Path) {
     assert!(output.status.success(), "{}", told(&output));
 }
 
-pub(super) fn has_python() -> bool {
-    let found = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    if !found {
-        eprintln!("skipped: there is no python3");
-    }
-    found
-}
-
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_program_that_is_killed_between_two_writes_is_found() {
-    if !has_python() {
-        return;
-    }
     let args = ["--scenario", "recreate", "--only", "crash,restart", "--level", "quick"];
     for (careful, code) in [("", 1), (", --careful", 0)] {
         let (_folder, root) = project(careful);
@@ -151,10 +140,8 @@ fn a_program_that_is_killed_between_two_writes_is_found() {
 }
 
 #[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
 fn a_program_that_ends_by_itself_is_no_environment() {
-    if !has_python() {
-        return;
-    }
     let (_folder, root) = project("");
     fs::write(root.join("operator.py"), "raise SystemExit('no luck today')\n").unwrap();
     let output = torture(&root, &["--scenario", "recreate"]);

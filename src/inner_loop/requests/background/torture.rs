@@ -38,6 +38,7 @@ struct TortureFound {
     also: Vec<String>,
     place: Option<String>,
     code: Option<String>,
+    fix: Option<String>,
     writes: Writes,
     came: u32,
     runs: u32,
@@ -230,6 +231,7 @@ fn finding(found: TortureFound) -> BackgroundFinding {
     if more > 0 {
         about.push((String::new(), format!("and {more} more")));
     }
+    about.extend(found.fix.map(|fix| ("Fix".to_owned(), fix)));
     BackgroundFinding {
         severity: FindingSeverity::Error,
         title: found.title,

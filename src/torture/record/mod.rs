@@ -1,19 +1,20 @@
 //! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and
-//! disturbs it where the plan says so. One for a run; each start of the operator has eyes of its own.
+//! disturbs it where the plan says so. One for a run; each start of the operator has `eyes` of its own.
 
-use super::judge::Counts;
-use super::normal::{self, Orphans};
-use super::plan::{Disturbance, Possible, Write};
-use super::point::{Call, Counter, Point, signature};
-use super::query::{at, is_beside, is_leader, parameter, place, plural, says_nothing};
-use super::restless::{Called, Lately, Restless};
-use super::ruled::Ruled;
-use super::told::Told;
+mod eyes;
+
+use crate::judge::Counts;
+use crate::normal::{self, Orphans};
+use crate::plan::{Disturbance, Possible, Write};
+use crate::point::{Call, Counter, Point, signature};
+use crate::query::{is_leader, place, plural};
+use crate::restless::{Called, Lately, Restless};
+use crate::ruled::Ruled;
+use crate::told::Told;
+use eyes::Eyes;
 use opdev_controlplane::registry::Registry;
 use opdev_controlplane::storage::{Change, ChangeKind, Watch};
-use opdev_controlplane::{
-    Asked, Exchange, Leaving, Observation, Observer, Passage, Refusal, Reset, Treatment,
-};
+use opdev_controlplane::{Exchange, Leaving, Observer, Passage, Refusal};
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta;
 use serde_json::Value;
@@ -21,6 +22,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+
+/// Letters of a reason of the API server that are told.
+pub(super) const LONGEST_REASON: usize = 300;
 
 /// What one run is made of, as it goes on.
 pub(super) struct Record {
@@ -57,6 +61,10 @@ struct Inner {
     leaving: HashMap<u64, Leaving>,
     /// Lets an answer go that is held.
     held: Option<watch::Sender<bool>>,
+    /// True if the custom resource is to be deleted while the answer is held.
+    deletes: bool,
+    /// By namespace: the last reason for which a write was refused.
+    refused: BTreeMap<String, String>,
     writes: Vec<Write>,
     history: BTreeMap<String, Counts>,
     orphans: Orphans,
@@ -89,6 +97,8 @@ pub(super) struct Noted {
     /// The place in the operator's code of the call at which the disturbance took place.
     pub(super) met_at: Option<String>,
     pub(super) gap: Duration,
+    /// By namespace: the last reason for which a write was refused.
+    pub(super) refused: BTreeMap<String, String>,
     /// True if the store forgot changes before they were seen.
     pub(super) lost: bool,
 }
@@ -112,6 +122,8 @@ impl Record {
             called: HashMap::new(),
             leaving: HashMap::new(),
             held: None,
+            deletes: false,
+            refused: BTreeMap::new(),
             writes: Vec::new(),
             history: BTreeMap::new(),
             orphans: Orphans::default(),
@@ -204,6 +216,11 @@ impl Record {
         self.lock().held.take().is_some_and(|held| held.send(true).is_ok())
     }
 
+    /// Returns true if the custom resource is to be deleted before the answer goes that is held; once.
+    pub(super) fn takes_delete(&self) -> bool {
+        std::mem::take(&mut self.lock().deletes)
+    }
+
     /// Returns true if events of a resource are held.
     pub(super) fn is_blind(&self) -> bool {
         self.lock().gates.values().any(|gate| *gate.borrow() != Passage::Open)
@@ -255,6 +272,7 @@ impl Record {
             met: inner.met,
             met_at: inner.met_at.take(),
             gap: inner.gap,
+            refused: std::mem::take(&mut inner.refused),
             lost: inner.lost,
         }
     }
@@ -398,6 +416,21 @@ impl Record {
         });
     }
 
+    /// A call was not done: notes why, where the object itself was not taken.
+    fn not_done(&self, exchange: &Exchange, target: &ApiPath<'_>) {
+        let mut inner = self.lock();
+        inner.called.remove(&exchange.asked.number);
+        if !matches!(exchange.status, 400 | 403 | 422) {
+            return;
+        }
+        let answer = exchange.answer.value();
+        let why = answer.as_ref().and_then(|status| status["message"].as_str());
+        if let Some(why) = why.filter(|_| !target.namespace.is_empty()) {
+            let why = why.chars().take(LONGEST_REASON).collect();
+            inner.refused.insert(target.namespace.to_owned(), why);
+        }
+    }
+
     /// The table of the store that a path leads to.
     fn table(&self, path: &str, plural: &str) -> Option<String> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -466,7 +499,8 @@ impl Inner {
                 Leaving::Never
             }
             Some(Disturbance::Lost(wanted)) if wanted == point => Leaving::Never,
-            Some(Disturbance::Slow(wanted)) if wanted == point => {
+            Some(Disturbance::Slow(wanted) | Disturbance::Deleted(wanted)) if wanted == point => {
+                self.deletes = matches!(self.armed, Some(Disturbance::Deleted(_)));
                 let (held, leaves) = watch::channel(false);
                 self.held = Some(held);
                 Leaving::Once(leaves)
@@ -495,104 +529,5 @@ impl Inner {
             ),
             retry_after: None,
         })
-    }
-}
-
-struct Eyes {
-    record: Arc<Record>,
-    start: u32,
-}
-
-impl Observer for Eyes {
-    fn treatment(&self, asked: &Asked) -> Treatment {
-        let target = ApiPath::of(&asked.path);
-        let verb = target.verb(asked.method.as_str(), Some(asked.query.as_str()));
-        let mut inner = self.record.lock();
-        if inner.start != self.start {
-            return Treatment { reset: Some(Reset::Before), ..Treatment::default() };
-        }
-        match verb {
-            "watch" => {
-                inner.possible.watched.insert(target.resource.to_owned());
-                let gate = inner.gate(target.resource).subscribe();
-                return Treatment { gate: Some(gate), ..Treatment::default() };
-            }
-            "list" => {
-                let from_cache = parameter(&asked.query, "resourceVersion") == Some("0");
-                if from_cache {
-                    inner.possible.from_cache.insert(target.resource.to_owned());
-                }
-                let past =
-                    inner.past.clone().filter(|(resource, _)| from_cache && resource == target.resource);
-                if let Some((_, revision)) = past {
-                    inner.met = true;
-                    return Treatment { query: Some(at(&asked.query, revision)), ..Treatment::default() };
-                }
-            }
-            "create" | "update" | "patch" | "delete"
-                if !is_beside(target.resource)
-                    && parameter(&asked.query, "dryRun").is_none()
-                    && inner.step.is_some()
-                    && inner.bystander.as_deref() != Some(target.namespace) =>
-            {
-                let call = Call {
-                    verb,
-                    resource: target.resource,
-                    subresource: target.subresource,
-                    namespace: target.namespace,
-                    name: target.name,
-                };
-                let call = inner.calls.next(call.words(None));
-                if let Some(refusal) = inner.refusal(&call, &target) {
-                    inner.met_at = place(asked);
-                    return Treatment { refusal: Some(refusal), ..Treatment::default() };
-                }
-                inner.called.insert(asked.number, call);
-            }
-            _ => {}
-        }
-        Treatment::default()
-    }
-
-    fn seen(&self, observation: Observation) {
-        let record = &self.record;
-        record.ruled.observed(&observation);
-        if says_nothing(&observation) {
-            if let Observation::Answered(exchange) = &observation {
-                record.lock().called.remove(&exchange.asked.number);
-            }
-            return;
-        }
-        record.lock().hear();
-        match &observation {
-            Observation::Answered(exchange) => {
-                let target = ApiPath::of(&exchange.asked.path);
-                let verb = target.verb(exchange.asked.method.as_str(), Some(exchange.asked.query.as_str()));
-                if verb == "watch" {
-                    if exchange.status == 200 {
-                        *record.lock().open_watches.entry(target.resource.to_owned()).or_default() += 1;
-                    }
-                } else {
-                    record.lock().ask(verb, &target, exchange.status);
-                    if (200..300).contains(&exchange.status) {
-                        record.write(exchange);
-                    } else {
-                        record.lock().called.remove(&exchange.asked.number);
-                    }
-                }
-            }
-            Observation::Delivered(_) => {}
-            Observation::WatchEnded(asked) => {
-                let target = ApiPath::of(&asked.path);
-                if let Some(open) = record.lock().open_watches.get_mut(target.resource) {
-                    *open = open.saturating_sub(1);
-                }
-            }
-        }
-        record.news.send_modify(|count| *count += 1);
-    }
-
-    fn leaving(&self, asked: &Asked) -> Leaving {
-        self.record.lock().leaving.remove(&asked.number).unwrap_or_default()
     }
 }

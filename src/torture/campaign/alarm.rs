@@ -1,0 +1,105 @@
+//! Alarms, and the findings that are made of them: those with the same differences are one.
+
+use super::learn::words;
+use crate::fields::mutation::Mutation;
+use crate::input::TortureInput;
+use crate::judge::Difference;
+use crate::plan::{Class, Disturbance};
+use crate::replay::Replay;
+use crate::report::{Finding, Progress, Report};
+use crate::scenario::Scenario;
+use crate::shrink::Small;
+use crate::writes_beside::WritesBeside;
+use anyhow::Result;
+use std::sync::Arc;
+
+/// An alarm on its way to a finding.
+pub(crate) struct Alarm {
+    pub(crate) scenario: Arc<Scenario>,
+    pub(crate) disturbance: Option<Disturbance>,
+    pub(crate) field: Option<Mutation>,
+    pub(crate) differences: Vec<Difference>,
+    /// How often it came, of how many runs.
+    pub(crate) times: (u32, u32),
+    /// The places in the operator's code: where it was disturbed, and where what differs is written.
+    pub(crate) code: (Option<String>, Option<String>),
+    /// Writes of the operator undisturbed and disturbed.
+    pub(crate) writes: WritesBeside,
+    /// The smallest plan with the same difference, where there is a smaller one.
+    pub(crate) small: Option<Small>,
+}
+
+/// Makes a finding of an alarm, unless it is one that is known: those with the same differences are one.
+pub(crate) fn found(
+    input: &TortureInput,
+    new: Alarm,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    let same = |known: &Alarm| known.differences == new.differences;
+    if let Some(at) = alarms.iter().position(same) {
+        report.findings[at].alike += 1;
+        return Ok(());
+    }
+    let (scenario, disturbance, differences) = match &new.small {
+        Some(small) => (&small.scenario, Some(&small.disturbance), &small.differences),
+        None => (&new.scenario, new.disturbance.as_ref(), &new.differences),
+    };
+    // Other plans may have one smallest plan.
+    let is_smallest = |known: &Alarm| {
+        let small = known.small.as_ref();
+        small
+            .is_some_and(|known| known.differences == *differences && Some(&known.disturbance) == disturbance)
+    };
+    if let Some(at) = alarms.iter().position(is_smallest) {
+        report.findings[at].alike += 1;
+        return Ok(());
+    }
+    let number = alarms.len() + 1;
+    let replay = Replay {
+        seed: input.seed,
+        scenario: (**scenario).clone(),
+        disturbance: disturbance.cloned(),
+        field: new.field.clone(),
+        exec: input.exec.iter().map(ToString::to_string).collect(),
+        differences: differences.clone(),
+    };
+    let file = match &input.folder {
+        Some(folder) => {
+            let path = format!(".opdev/torture/{number}.yaml");
+            folder.write(&format!("{number}.yaml"), replay.text(&path)?.as_bytes())?;
+            Some(path)
+        }
+        None => None,
+    };
+    let finding = Finding {
+        number,
+        scenario: new.scenario.name.clone(),
+        sample: new.scenario.sample.path.clone(),
+        class: match (&new.field, &new.disturbance) {
+            (Some(_), _) => Some(Class::Field),
+            (None, Some(disturbance)) => Some(disturbance.class()),
+            (None, None) => new.scenario.is_check().then_some(Class::Check),
+        },
+        how: match (&new.field, disturbance) {
+            (Some(field), _) => field.to_string(),
+            (None, Some(disturbance)) => disturbance.words(&scenario.steps),
+            (None, None) if new.scenario.is_check() => "none: the scenario itself asks for it".to_owned(),
+            (None, None) => "nothing disturbed it: each undisturbed run ends like that".to_owned(),
+        },
+        steps: words(scenario),
+        differences: differences.clone(),
+        place: new.code.0.clone(),
+        code: new.code.1.clone(),
+        writes: new.writes.clone(),
+        times: new.times,
+        alike: 0,
+        known: false,
+        file,
+    };
+    tell(&Progress::Found(finding.clone()));
+    report.findings.push(finding);
+    alarms.push(new);
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! One plan: run once, and where it ends otherwise than undisturbed, twice more with more patience. Plans are
+//! tried beside one another, their further runs, too.
+
+use super::alarm::{Alarm, found};
+use super::learn::{Known, once, words};
+use crate::input::TortureInput;
+use crate::judge::Difference;
+use crate::plan::{Class, Disturbance};
+use crate::report::{Progress, Report};
+use crate::run::Ran;
+use crate::scenario::Scenario;
+use crate::shrink::{code, shrink};
+use crate::subject::Prepared;
+use crate::writes_beside::beside;
+use anyhow::Result;
+use futures::stream::{self, StreamExt as _};
+use std::sync::Arc;
+
+/// Further runs of a plan whose first one ended otherwise.
+pub(super) const AGAIN: u32 = 2;
+
+/// The end of a plan.
+pub(super) struct Attempt {
+    pub(super) ran: Ran,
+    pub(super) differences: Vec<Difference>,
+    /// The runs with one of the differences, of all.
+    pub(super) times: (u32, u32),
+}
+
+impl Attempt {
+    /// Returns true if it ended as undisturbed runs do, or was not disturbed at all.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.differences.is_empty() || !self.ran.met
+    }
+
+    /// Returns true if what was different never came again.
+    pub(super) fn is_flaky(&self) -> bool {
+        self.times == (1, 1 + AGAIN)
+    }
+}
+
+/// The undisturbed runs that a plan is compared with.
+pub(super) struct Bench<'a> {
+    pub(super) input: &'a TortureInput,
+    pub(super) prepared: &'a Arc<Prepared>,
+    pub(super) scenario: &'a Arc<Scenario>,
+    pub(super) known: &'a Known,
+    pub(super) steps: &'a [String],
+}
+
+impl Bench<'_> {
+    /// Tries a plan.
+    ///
+    /// # Errors
+    /// Where its first run cannot be made.
+    pub(super) async fn attempt(&self, disturbance: &Disturbance) -> Result<Attempt> {
+        let Bench { input, known, .. } = self;
+        let once = |window| {
+            let wanted = Some(disturbance.clone());
+            once(input, self.prepared, self.scenario, wanted, (input.seed, window))
+        };
+        let ran = once(known.window).await?;
+        let differences = self.judge(&ran, disturbance);
+        let mut attempt = Attempt { ran, differences, times: (1, 1) };
+        for _ in 0..AGAIN {
+            if attempt.is_quiet() || input.shutdown.is_cancelled() {
+                break;
+            }
+            // It may have been about to go on.
+            let again = once(known.patient()).await;
+            attempt.times.1 += 1;
+            let same = again.is_ok_and(|ran| {
+                let again = self.judge(&ran, disturbance);
+                ran.met && attempt.differences.iter().any(|one| again.contains(one))
+            });
+            attempt.times.0 += u32::from(same);
+        }
+        Ok(attempt)
+    }
+
+    fn judge(&self, ran: &Ran, disturbance: &Disturbance) -> Vec<Difference> {
+        let (class, from): (Class, usize) = (disturbance.class(), disturbance.effective_from());
+        self.known.learned.judge(&ran.outcome, class, (self.steps, from), &self.input.ignored)
+    }
+}
+
+/// Tries the plans of a scenario.
+pub(super) async fn tried(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    (scenario, known, all): (&Arc<Scenario>, &Known, Vec<Disturbance>),
+    over: impl Fn() -> bool,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    tell(&Progress::Planned { plans: all.len() });
+    let steps = words(scenario);
+    let over = &over;
+    let bench = &Bench { input, prepared, scenario, known, steps: &steps };
+    let one = |disturbance: Disturbance| async move {
+        if over() {
+            return None;
+        }
+        let attempt = bench.attempt(&disturbance).await;
+        Some((disturbance, attempt))
+    };
+    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
+    while let Some(ended) = runs.next().await {
+        let Some((disturbance, attempt)) = ended else {
+            report.left_out += 1;
+            continue;
+        };
+        let class = disturbance.class();
+        let attempt = match attempt {
+            Ok(attempt) => attempt,
+            Err(_) if input.shutdown.is_cancelled() => continue,
+            Err(error) => {
+                let words = disturbance.words(&scenario.steps);
+                report.problems.push(format!("{}, {words}: {error:#}", scenario.title()));
+                continue;
+            }
+        };
+        report.count(class);
+        if !attempt.ran.met {
+            report.unmet += 1;
+        }
+        tell(&Progress::Tried {
+            scenario: scenario.name.clone(),
+            class,
+            plan: disturbance.words(&scenario.steps),
+            differences: attempt.differences.len(),
+            took: attempt.ran.took,
+        });
+        if attempt.is_quiet() {
+            continue;
+        }
+        report.alarms += 1;
+        if attempt.is_flaky() {
+            report.flaky += 1;
+            continue;
+        }
+        let Attempt { ran, differences, times } = attempt;
+        let mut new = Alarm {
+            scenario: Arc::clone(scenario),
+            writes: beside(known.writes(), &ran.writes, (&disturbance, &disturbance.words(&scenario.steps))),
+            code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
+            small: None,
+            disturbance: Some(disturbance.clone()),
+            field: None,
+            differences,
+            times,
+        };
+        if !alarms.iter().any(|known| known.differences == new.differences) {
+            let plan = (scenario, known.patient());
+            new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
+        }
+        found(input, new, alarms, report, tell)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Runs of a scenario that nothing disturbs, and what they have in common.
+
+use crate::input::TortureInput;
+use crate::judge::{Learned, Outcome};
+use crate::operator::Subject;
+use crate::plan::{Disturbance, Write};
+use crate::report::Learnt;
+use crate::run::{Ran, RunInput, run};
+use crate::scenario::{Scenario, Step};
+use crate::subject::Prepared;
+use anyhow::{Context as _, Result, bail};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use opdev_object::meta::ObjectRef;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Undisturbed runs of each scenario.
+pub(crate) const UNDISTURBED: u32 = 3;
+/// How long a program has to be quiet in the first run.
+pub(crate) const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+/// The first window of a program that tells nothing of its reconciles.
+const UNTOLD: Duration = Duration::from_millis(3500);
+/// The shortest and the longest time for that in all others.
+const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+/// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is
+/// not quiet.
+const TOLD: Duration = Duration::from_millis(150);
+/// A program is given more time where it ended otherwise: it may have been about to go on.
+const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
+
+/// Runs one scenario.
+pub(crate) async fn once(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    (seed, window): (u64, Duration),
+) -> Result<Ran> {
+    on_a_thread(input, prepared, scenario, disturbance, (seed, window), async |input| run(&input).await).await
+}
+
+/// Does something with a plane on a thread of its own, so that whatever it does follows from its seed.
+pub(crate) async fn on_a_thread<T: Send + 'static>(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    (seed, window): (u64, Duration),
+    work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
+    let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let subject = seeded(&prepared.subject, seed);
+        let input = RunInput {
+            subject: &subject,
+            definitions: &prepared.definitions,
+            scenario: &scenario,
+            disturbance: disturbance.as_ref(),
+            window,
+            limit,
+            exec: &exec,
+            shutdown,
+        };
+        let ran = runtime.block_on(work(input));
+        runtime.shutdown_background();
+        ran
+    };
+    tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?
+}
+
+fn seeded(subject: &Subject, seed: u64) -> Subject {
+    match subject {
+        Subject::Own { sources, settings } => {
+            let mut settings = settings.clone();
+            settings.fresh_randomness = Some(seed);
+            Subject::Own { sources: Arc::clone(sources), settings }
+        }
+        Subject::Program(_) => subject.clone(),
+    }
+}
+
+/// A scenario that was learned.
+pub(crate) struct Known {
+    pub(crate) learned: Learned,
+    pub(crate) runs: Vec<Ran>,
+    pub(crate) window: Duration,
+}
+
+impl Known {
+    /// The window where an alarm is tried again.
+    pub(crate) fn patient(&self) -> Duration {
+        (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
+    }
+
+    /// The report's line of it.
+    pub(crate) fn learnt(&self, scenario: &Scenario) -> Learnt {
+        Learnt {
+            scenario: scenario.name.clone(),
+            sample: scenario.sample.path.clone(),
+            masked: self.learned.masked(),
+            runs: self.runs.len() as u32,
+            took: self.runs.iter().map(|run| run.took).sum(),
+            plans: BTreeMap::new(),
+        }
+    }
+
+    /// The writes of the first undisturbed run.
+    pub(crate) fn writes(&self) -> &[Write] {
+        self.runs.first().map(|run| run.writes.as_slice()).unwrap_or_default()
+    }
+}
+
+/// Runs a scenario undisturbed, so often and with this window for the first run, and takes what its runs have
+/// in common.
+pub(crate) async fn learn(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    (count, mut window): (u32, Duration),
+) -> Result<Known> {
+    let one = |number: u32, window| {
+        once(input, prepared, scenario, None, (input.seed.wrapping_add(u64::from(number)), window))
+    };
+    if prepared.subject.is_program() && !prepared.subject.tells() {
+        window = window.max(UNTOLD);
+    }
+    let mut runs = vec![one(0, window).await?];
+    // All else is compared with it, so it is never judged too early.
+    window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
+    let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
+    runs.extend(others.try_collect::<Vec<Ran>>().await?);
+    let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
+    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
+    let window = (gap * 3 / 2).clamp(least, WINDOWS.1);
+    let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
+    let learned = Learned::from(&outcomes);
+    if learned.is_unsteady() {
+        let some: Vec<&str> = learned.unsteady().take(3).map(String::as_str).collect();
+        bail!("undisturbed runs differ too much to compare anything with them: {}", some.join(", "));
+    }
+    Ok(Known { learned, runs, window })
+}
+
+/// The steps in words.
+pub(crate) fn words(scenario: &Scenario) -> Vec<String> {
+    scenario.steps.iter().map(Step::words).collect()
+}
+
+/// The objects that the operator makes of a sample, and how long one waits for it.
+pub(crate) struct Facts {
+    /// Objects with the same name in each run, at the end of the first step.
+    pub(crate) made: Vec<Arc<Value>>,
+    /// How long a program has to be quiet: in a first run, and where it is tried again.
+    pub(crate) windows: (Duration, Duration),
+}
+
+impl Facts {
+    /// From runs that nothing disturbed.
+    pub(crate) fn of(known: &Known) -> Facts {
+        let all: Vec<&[Arc<Value>]> = known.runs.iter().map(|run| run.made.as_slice()).collect();
+        Facts { made: in_each(&all), windows: (known.window, known.patient()) }
+    }
+}
+
+/// Objects that each run made under the same name.
+fn in_each(runs: &[&[Arc<Value>]]) -> Vec<Arc<Value>> {
+    let Some((first, others)) = runs.split_first() else { return Vec::new() };
+    let key = |object: &Arc<Value>| ObjectRef::of(object).map(|found| found.key());
+    let in_all =
+        |object: &&Arc<Value>| others.iter().all(|run| run.iter().any(|other| key(object) == key(other)));
+    first.iter().filter(in_all).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_objects_with_one_name_in_every_run_are_known() {
+        let map = |name: &str, data: &str| {
+            Arc::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "uid": data},
+                "data": {"a": data}}))
+        };
+        let one = [map("fixed", "1"), map("x-abc", "1")];
+        let other = [map("x-def", "2"), map("fixed", "2")];
+        let found = in_each(&[&one, &other]);
+        let names: Vec<_> = found.iter().map(|object| object["metadata"]["name"].as_str()).collect();
+        assert_eq!(names, [Some("fixed")]);
+    }
+}
