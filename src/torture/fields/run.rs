@@ -161,9 +161,12 @@ async fn steps(
         // Nobody knows the meaning of the new value: a new object that cannot use it proves nothing.
         // Nor does one that differs from an object that has not looked yet: it may look again later.
         let lacks = |new: &Snapshot| ran.base.keys().any(|id| !new.contains_key(id));
-        let unread = snapshots(&ran.base, &ran.changed, Rule::End).is_empty();
+        let itself = here(&normal::id(&change.before));
+        let is_other = |one: Difference| one.object != itself;
+        let unread = !snapshots(&ran.base, &ran.changed, Rule::End).into_iter().any(is_other);
         if of_reference && ran.new.as_ref().is_some_and(|new| unread || lacks(new)) {
-            ran.late = unread && ran.new.take().is_some_and(|new| new != ran.base);
+            let differs = |new: Snapshot| snapshots(&ran.base, &new, Rule::End).into_iter().any(is_other);
+            ran.late = unread && ran.new.take().is_some_and(differs);
             ran.new = None;
         }
     }
