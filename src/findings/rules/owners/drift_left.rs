@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
            resource says.",
     when: "a reconcile ended well that had the change of the child among its causes, or for which opdev asked 10 s later. \
            It wrote nothing to the child, and 6 s later the value is still there. An error where the operator has \
-           changed that very field before, and looked at the child again. A warning where it has changed another field \
-           of the child. A hint where it has only made the child: many operators make an object once on purpose.",
+           changed that very field before, and looked at the child again. A warning where it has not looked. A hint \
+           where it has never changed that field, or where nothing but blanks or a line end differs.",
     never: "custom resources that are paused or unmanaged; labels, annotations and status; Secrets, Jobs and claims. \
             Changes by controllers of Kubernetes, and numbers of replicas beside an autoscaler. Nor fields that were added, \
             switches such as suspend, more than eight fields at once, or a workload whose pods are not ready.",
