@@ -446,7 +446,7 @@ impl Running {
         if let Task::Sources(SourcesTask::Reload) = task {
             // Watches that were refused for want of a right are tried again, too.
             self.awake.send_modify(|count| *count += 1);
-            self.handler.is_connected().await;
+            self.handler.tell_connected().await;
         }
         if self.programs.takes(id, &task, &self.sources.borrow(), &self.events) {
             return;

@@ -47,6 +47,11 @@ impl Gvk {
         self.kind == "Event" && matches!(self.group.as_str(), "" | "events.k8s.io")
     }
 
+    /// Returns true for ConfigMaps and Secrets.
+    pub fn is_config(&self) -> bool {
+        self.group.is_empty() && matches!(self.kind.as_str(), "ConfigMap" | "Secret")
+    }
+
     /// Group and kind, without the version.
     pub fn group_kind(&self) -> GroupKind<'_> {
         GroupKind { group: &self.group, kind: &self.kind }

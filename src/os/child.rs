@@ -299,8 +299,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<'_, R> {
     ) -> Poll<std::io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        let new = buffer.filled()[before..].to_vec();
-        self.split(&new);
+        self.split(&buffer.filled()[before..]);
         polled
     }
 }

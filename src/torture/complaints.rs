@@ -9,9 +9,9 @@ const TIMES: u32 = 5;
 /// Errors that are told apart.
 const MOST: usize = 256;
 
-/// Errors by their words without numbers, each with its last text and how often it came.
+/// Errors by their words without numbers, each with how often it came.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(Mutex<BTreeMap<String, (String, u32)>>);
+pub(super) struct Complaints(Mutex<BTreeMap<String, u32>>);
 
 impl Complaints {
     /// Takes a line that the program has printed.
@@ -22,14 +22,13 @@ impl Complaints {
         if known.len() >= MOST && !known.contains_key(&words) {
             return;
         }
-        let entry = known.entry(words).or_default();
-        *entry = (error, entry.1 + 1);
+        *known.entry(words).or_default() += 1;
     }
 
     /// The errors that came again and again, and begins anew.
     pub(super) fn take(&self) -> BTreeSet<String> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let often = all.into_iter().filter(|(_, (_, times))| *times >= TIMES);
+        let often = all.into_iter().filter(|(_, times)| *times >= TIMES);
         // Numbers differ from run to run, and so would the finding.
         often.map(|(words, _)| format!("the program says again and again: {words}")).collect()
     }

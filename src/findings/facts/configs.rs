@@ -70,9 +70,7 @@ impl Table {
 }
 
 fn changes(evidence: &Evidence) -> Vec<Change> {
-    let is_config = |object: &ObjectRef| {
-        object.gvk.group.is_empty() && matches!(object.gvk.kind.as_str(), "ConfigMap" | "Secret")
-    };
+    let is_config = |object: &ObjectRef| object.gvk.is_config();
     let written = evidence.writes.iter().filter(|write| is_config(&write.object) && !write.created);
     let written = written.filter(|write| !write.unchanged && write.verb != WriteVerb::Delete).map(|write| {
         // A value of somebody else that is put back is the one that the pods have.

@@ -143,7 +143,7 @@ impl Requests {
     }
 
     /// Tells the manager that the API server answers again.
-    pub async fn is_connected(&self) {
+    pub async fn tell_connected(&self) {
         // A manager that has ended needs to know nothing.
         let _ = self.operator.manager.send(ManagerRequest::Connection { lost: false }).await;
     }

@@ -4,8 +4,8 @@
 //!
 //! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports
 //! reconciles. Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds
-//! what is watched, `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a
-//! worker into an event.
+//! what is watched, `reload` knows when a saved file has reached the cluster, `start` begins reconciles on
+//! `workers`, `worker_end` turns the end of a worker into an event.
 
 mod caught_up;
 mod changed_while_running;

@@ -84,8 +84,7 @@ pub(super) fn live_reads(open: &Open) -> Vec<ReadFact> {
 
 /// ConfigMaps and Secrets that a reconcile has read by name, from its cache or from the API server.
 pub(super) fn configs(open: &Open, versions: &Versions) -> Vec<ConfigFact> {
-    let is_config =
-        |of: &ObjectRef| of.gvk.group.is_empty() && matches!(of.gvk.kind.as_str(), "ConfigMap" | "Secret");
+    let is_config = |of: &ObjectRef| of.gvk.is_config();
     let cached = open.reads.iter().filter(|read| read.verb == "get" && read.error.is_empty());
     let cached = cached.filter_map(|read| {
         let of = Some(reference(&read.object)).filter(is_config)?;

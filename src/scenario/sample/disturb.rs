@@ -180,9 +180,7 @@ impl SampleRun<'_> {
     async fn configs(&self) -> Vec<(ObjectRef, Value, Value)> {
         let mut found = Vec::new();
         for other in &self.sample.others {
-            let is_config =
-                other.gvk.group.is_empty() && matches!(other.gvk.kind.as_str(), "ConfigMap" | "Secret");
-            if !is_config {
+            if !other.gvk.is_config() {
                 continue;
             }
             let mut object = other.clone();

@@ -156,21 +156,20 @@ pub(crate) async fn fields(
             report.left_out += base.mutations.len();
             continue;
         }
+        let name = base.name.clone();
         let work = match FieldWork::learn(input, prepared, &schema, (base.name, base.sample)).await {
             Ok(work) if at == 0 || !work.fails => work,
             Err(_) if input.shutdown.is_cancelled() => return Ok(()),
-            // Nobody has said that the sample may have this part, or that it needs nothing more.
-            Ok(_) => {
-                report.refused += 1;
-                continue;
-            }
-            Err(_) if at > 0 => {
-                report.refused += 1;
-                continue;
-            }
-            Err(error) => {
-                report.problems.push(format!("fields of {}: {error:#}", sample.path));
+            Err(error) if at == 0 => {
+                report.problems.push(format!("{name} of {}: {error:#}", sample.path));
                 return Ok(());
+            }
+            // Nobody has said that the sample may have this part, or that it needs nothing more.
+            Ok(_) | Err(_) => {
+                report
+                    .notes
+                    .push(format!("{name}: not tried, the operator does not serve the sample like that"));
+                continue;
             }
         };
         pods |= work.makes_pods;

@@ -140,6 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn one_that_panics_has_not_ended_well() {
+        let (old, new) = (json!({"image": "nginx:1.25"}), json!({"image": "nginx:1.27"}));
+        let found = told(&old, &new, |world| {
+            reconciled(world);
+            world.reconcile(|one| {
+                (one.generation, one.causes) = (Some(2), own());
+                one.panic = "invalid memory address".to_owned();
+            });
+        });
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
     fn what_reaches_the_child_or_is_not_in_it_is_not_told() {
         let (old, new) = (json!({"replicas": 2, "port": 80}), json!({"replicas": 3, "port": 80}));
         let applied = |world: &mut World| {
