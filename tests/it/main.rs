@@ -43,6 +43,7 @@ mod scaffold;
 mod served;
 mod service_account;
 mod several;
+mod snapshots;
 mod supervised;
 mod terminal;
 mod told_by_calls;
