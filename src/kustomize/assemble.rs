@@ -15,7 +15,8 @@ use crate::read;
 use crate::references;
 use crate::replacements;
 use crate::resource::{Resource, append, texts_only};
-use crate::transform::{self, End};
+use crate::transform::{self, End, Placing};
+use crate::transformers;
 use crate::vars::{self, Vars};
 use opdev_object::patch::size;
 use opdev_object::yaml;
@@ -178,7 +179,11 @@ impl<'a> Build<'a> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) if self.kinds.is_some() && !self.exhausted => {
-                self.left_out.push(error);
+                // Files of other kinds were not looked into, so what changes these finds nothing.
+                let is_of_others = |kind| self.kinds.is_some_and(|wanted| !wanted.contains(&kind));
+                if !error.kind.missing_kind().is_some_and(is_of_others) {
+                    self.left_out.push(error);
+                }
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -333,7 +338,10 @@ impl<'a> Build<'a> {
                 let more = if key == "crds" {
                     crds::config(&value).map_err(|why| Error::new(&real, 0, why))?
                 } else {
-                    serde_json::from_value(value).map_err(|error| Error::form(&real, &error))?
+                    // A file of comments only is an empty configuration.
+                    let read: Option<Config> =
+                        serde_json::from_value(value).map_err(|error| Error::form(&real, &error))?;
+                    read.unwrap_or_default()
                 };
                 config.merge(&more).map_err(|why| Error::new(&real, 0, why))?;
             }
@@ -357,7 +365,8 @@ impl<'a> Build<'a> {
         }
         if !content.namespace.is_empty() {
             self.step(file, resources, |all| {
-                said("namespace", None, transform::namespace(all, &content.namespace, config))
+                let placing = Placing { specs: &config.namespace, ..Placing::default() };
+                said("namespace", None, transform::namespace(all, &content.namespace, placing))
             })?;
         }
         for (key, affix, end, specs) in [
@@ -384,25 +393,30 @@ impl<'a> Build<'a> {
         }
         for (at, replica) in content.replicas.iter().enumerate() {
             self.step(file, resources, |all| {
-                said("replicas", Some(at), transform::replicas(all, replica, config))
+                said("replicas", Some(at), transform::replicas(all, replica, &config.replicas))
             })?;
         }
         for (at, image) in content.images.iter().enumerate() {
-            self.step(file, resources, |all| said("images", Some(at), images::images(all, image, config)))?;
+            self.step(file, resources, |all| {
+                said("images", Some(at), images::images(all, image, &config.images))
+            })?;
         }
         for at in 0..content.replacements.len() {
             self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
         }
         let mut changes = 0;
-        for at in 0..content.transformers.len() {
-            let described = self.unless_left_out(transform::described(files, file, at))?;
+        for at in transformers::in_order(file) {
+            let described = self.unless_left_out(transformers::described(files, file, at))?;
             // A step each, so that none lets the objects grow without a look at their size.
             for one in described.into_iter().flatten() {
                 changes += 1;
                 if changes > MOST_CHANGES || one.growth() > LONGEST_NAME {
                     return Err(self.exhaust(&file.path, Limit::Changes(MOST_CHANGES)));
                 }
-                self.step(file, resources, |all| transform::change(file, at, &one, all))?;
+                if one.weight().saturating_mul(resources.len()) > LARGEST {
+                    return Err(self.exhaust(&file.path, Limit::Size(LARGEST / 1024 / 1024)));
+                }
+                self.step(file, resources, |all| transformers::change(files, (file, at), &one, all))?;
             }
         }
         Ok(())

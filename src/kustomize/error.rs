@@ -110,6 +110,17 @@ impl Error {
 }
 
 impl ErrorKind {
+    /// The kind of the object that a patch or a replacement does not find.
+    pub(crate) fn missing_kind(&self) -> Option<&str> {
+        let object = match self {
+            ErrorKind::InKey { source, .. } => return source.missing_kind(),
+            ErrorKind::Patch(PatchError::NoObject { object }) => object,
+            ErrorKind::Replacement(ReplacementError::NothingSelected { selector }) => selector,
+            _ => return None,
+        };
+        object.split(['.', ' ']).next()
+    }
+
     /// This error, said of an object.
     pub(crate) fn in_object(self, object: String) -> ErrorKind {
         ErrorKind::InObject { object, source: Box::new(self) }

@@ -1,15 +1,18 @@
 //! `images`: other names, tags and digests for containers' images.
 
-use crate::config::Config;
 use crate::error::{ErrorKind, FieldError, KustomizationError};
-use crate::fields::{CreateMissing, visit};
+use crate::fields::{CreateMissing, FieldSpec, visit};
 use crate::kustomization::Image;
 use crate::resource::Resource;
 use regex::Regex;
 use serde_json::Value;
 
 /// One entry of `images`. Its name is a regular expression.
-pub(crate) fn images(resources: &mut [Resource], image: &Image, config: &Config) -> Result<(), ErrorKind> {
+pub(crate) fn images(
+    resources: &mut [Resource],
+    image: &Image,
+    specs: &[FieldSpec],
+) -> Result<(), ErrorKind> {
     let pattern = format!("^{}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$", image.name);
     let pattern = Regex::new(&pattern).map_err(|error| KustomizationError::ImagePattern {
         name: image.name.clone(),
@@ -17,7 +20,7 @@ pub(crate) fn images(resources: &mut [Resource], image: &Image, config: &Config)
     })?;
     for resource in resources.iter_mut().filter(|resource| resource.kind() != "CustomResourceDefinition") {
         anywhere(&mut resource.object, &mut |text| pattern.is_match(text).then(|| changed(text, image)));
-        for spec in &config.images {
+        for spec in specs {
             visit(&mut resource.object, spec, CreateMissing::Nothing, &mut |place| {
                 let Some(text) = place.as_str() else {
                     return if place.is_array() || place.is_object() {

@@ -58,7 +58,15 @@ pub(crate) struct Patch {
     pub(crate) path: String,
     pub(crate) patch: String,
     pub(crate) target: Option<Selector>,
-    pub(crate) options: BTreeMap<String, bool>,
+    pub(crate) options: PatchOptions,
+}
+
+/// Changes that a patch may make beside its fields.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PatchOptions {
+    pub(crate) allow_name_change: bool,
+    pub(crate) allow_kind_change: bool,
 }
 
 /// The objects that are meant. In patches group, version, kind, name and namespace are anchored regular
@@ -256,6 +264,12 @@ impl File {
     pub(crate) fn line(&self, key: &str, entry: Option<usize>) -> u32 {
         let Some((key, value)) = self.lines.entry(key) else { return 0 };
         entry.and_then(|at| value.items().get(at)).map_or(key.line, |item| item.line)
+    }
+
+    /// Another content at the same place.
+    pub(crate) fn with(&self, content: Kustomization) -> File {
+        let lines = Node { line: 0, column: 0, kind: yaml::Kind::Null };
+        File { path: self.path.clone(), root: self.root.clone(), content, lines }
     }
 
     /// An error about a key, or an entry of its list.

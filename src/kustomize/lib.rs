@@ -1,4 +1,4 @@
-//! Kustomizations, built to the bytes that `kubectl kustomize` prints (kustomize 5.7).
+//! Kustomizations, built to the bytes that `kubectl kustomize` prints (kustomize 5.8).
 //! Pure: files come through `Files`. What kustomize would fetch or run (addresses, plugins, Helm charts) is
 //! refused with the field's name. Read `assemble` for the order of things, `merge` for patches, `references`
 //! for names that follow a prefix.
@@ -55,13 +55,9 @@ mod error;
 mod fields;
 mod files;
 mod generate;
-#[cfg(test)]
-mod hostile;
 mod images;
 mod kustomization;
 mod merge;
-#[cfg(test)]
-mod oracle;
 mod order;
 mod patches;
 mod read;
@@ -70,7 +66,10 @@ mod replacements;
 mod resource;
 mod scopes;
 mod selector;
+#[cfg(test)]
+mod tests;
 mod transform;
+mod transformers;
 mod vars;
 
 pub use assemble::{Built, BuiltObject, build, build_what_can_be, to_yaml};

@@ -68,8 +68,7 @@ pub(crate) fn patch(
         Some(path) => Error::new(path, line, why),
         None => failed(why),
     })?;
-    let allows = |option: &str| entry.options.get(option).copied().unwrap_or(false);
-    let allowed = Allowed { name: allows("allowNameChange"), kind: allows("allowKindChange") };
+    let allowed = Allowed { name: entry.options.allow_name_change, kind: entry.options.allow_kind_change };
     match (&change, &entry.target) {
         (Change::Json(_), None) => Err(failed(PatchError::NoTarget.into())),
         (Change::Json(operations), Some(target)) => {
@@ -80,6 +79,8 @@ pub(crate) fn patch(
             }
             Ok(())
         }
+        // Since kustomize 5.8 a file of comments changes nothing.
+        (Change::Merge(parts), Some(_)) if parts.is_empty() => Ok(()),
         (Change::Merge(parts), Some(target)) => {
             let [part] = parts.as_slice() else {
                 return Err(failed(PatchError::SeveralParts.into()));
@@ -143,11 +144,7 @@ fn read_patch(text: &str) -> Result<Change, (u32, ErrorKind)> {
     if let Some(operations) = operations(text) {
         return Ok(Change::Json(operations));
     }
-    let parts = parts(text)?;
-    if parts.is_empty() {
-        return Err((0, PatchError::Empty.into()));
-    }
-    Ok(Change::Merge(parts))
+    parts(text).map(Change::Merge)
 }
 
 /// A list of operations. As kustomize has it, a text that starts with a bracket is JSON and not YAML.

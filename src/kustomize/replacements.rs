@@ -8,7 +8,7 @@ use crate::kustomization::{
 };
 use crate::read::{text, untagged};
 use crate::resource::{Id, Resource};
-use crate::selector::{holds, is_selected, label_selector};
+use crate::selector::{Target, holds, is_selected, label_selector};
 use opdev_object::depth::{MAX_LEVELS, levels};
 use opdev_object::patch::size;
 use opdev_object::yaml;
@@ -194,6 +194,14 @@ fn into(
         Ok(holds(annotations.as_ref(), &resource.object, "annotations")
             && holds(labels.as_ref(), &resource.object, "labels"))
     };
+    // Since kustomize 5.8 these are patterns.
+    let pattern = Target::new(select)?;
+    let names_something = |reject: &&Selector| {
+        let all = [&reject.group, &reject.version, &reject.kind, &reject.name, &reject.namespace];
+        all.iter().any(|text| !text.is_empty())
+    };
+    let rejects = target.reject.iter().filter(names_something).map(Target::new);
+    let rejects: Vec<Target> = rejects.collect::<Result<_, _>>()?;
     let default = vec!["metadata.name".to_owned()];
     let paths = if target.field_paths.is_empty() { &default } else { &target.field_paths };
     'objects: for resource in resources.iter_mut() {
@@ -207,16 +215,8 @@ fn into(
             }
         }
         let ids = ids(resource);
-        let names_something = |reject: &&Selector| {
-            let all = [&reject.group, &reject.version, &reject.kind, &reject.name, &reject.namespace];
-            all.iter().any(|text| !text.is_empty())
-        };
-        let is_rejected = target
-            .reject
-            .iter()
-            .filter(names_something)
-            .any(|reject| ids.iter().any(|id| is_selected(id, reject)));
-        if is_rejected || !ids.iter().any(|id| is_selected(id, select)) {
+        let is_rejected = rejects.iter().any(|reject| ids.iter().any(|id| reject.selects_id(id)));
+        if is_rejected || !ids.iter().any(|id| pattern.selects_id(id)) {
             continue;
         }
         for path in paths {
@@ -242,6 +242,9 @@ fn copy(
     if path.len() + levels(value) > MAX_LEVELS {
         return Err(Limit::Depth.into());
     }
+    if in_text(object, &path, value, create, left)? {
+        return Ok(());
+    }
     let mut count = 0;
     places(object, &path, create, &mut |place| {
         count += 1;
@@ -250,6 +253,54 @@ fn copy(
         Ok(())
     })?;
     if count == 0 { Err(ReplacementError::NoTargetField) } else { Ok(()) }
+}
+
+/// Where a path leads into JSON that a string holds, sets the places in there, since kustomize 5.8. The
+/// delimiter does not count there.
+fn in_text(
+    object: &mut Value,
+    path: &[String],
+    value: &Value,
+    create: Option<&Value>,
+    left: &mut usize,
+) -> Result<bool, ReplacementError> {
+    let is_text = |at: &usize| matches!(lookup(object, &path[..*at]), Ok(Some(Value::String(_))));
+    let Some(at) = (1..path.len()).find(is_text) else { return Ok(false) };
+    let (mut written, too_much) = (false, Limit::Copied(MOST_COPIED / 1024 / 1024));
+    let mut in_place = |place: &mut Value| {
+        let Value::String(text) = place else { return Ok(()) };
+        let Ok(mut parsed) = yaml::from_str(text) else { return Ok(()) };
+        if !parsed.is_object() && !parsed.is_array() {
+            return Ok(());
+        }
+        if !text.trim_start().starts_with(['{', '[']) {
+            return Err(ReplacementError::YamlInText);
+        }
+        let mut count = 0;
+        places(&mut parsed, &path[at..], create, &mut |place| {
+            count += 1;
+            set(place, value, None)?;
+            *left = left.checked_sub(size(place)).ok_or(too_much)?;
+            Ok(())
+        })?;
+        if count == 0 {
+            return Err(ReplacementError::NoTargetField);
+        }
+        let for_people = text.contains('\n') && text.contains("  ");
+        *text = go_json(&parsed, for_people);
+        *left = left.checked_sub(text.len()).ok_or(too_much)?;
+        written = true;
+        Ok(())
+    };
+    places(object, &path[..at], None, &mut in_place)?;
+    Ok(written)
+}
+
+/// JSON as Go writes it.
+fn go_json(value: &Value, for_people: bool) -> String {
+    let text = if for_people { format!("{value:#}") } else { value.to_string() };
+    let escaped = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    escaped.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 /// Calls `set` with each place that a path leads to. With `create` places that are missing are made.

@@ -1,4 +1,4 @@
-//! The kinds that kustomize 5.7 knows: their scope and whether it has a schema for them. They are those of
+//! The kinds that kustomize 5.8 knows: their scope and whether it has a schema for them. They are those of
 //! Kubernetes 1.21; any other kind counts as one in a namespace, and its lists are replaced as a whole.
 
 use opdev_object::facts::facts;

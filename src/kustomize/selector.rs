@@ -73,7 +73,20 @@ impl Target {
     }
 }
 
-/// Returns true if an id is what a replacement selects; nothing is a pattern here.
+impl Target {
+    /// Returns true if an id fits, whatever labels and annotations its object has.
+    pub(crate) fn selects_id(&self, id: &Id) -> bool {
+        let fits =
+            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
+        fits(&self.group, &id.gvk.group)
+            && fits(&self.version, &id.gvk.version)
+            && fits(&self.kind, &id.gvk.kind)
+            && fits(&self.name, &id.name)
+            && fits(&self.namespace, &id.namespace)
+    }
+}
+
+/// Returns true if an id is what the source of a replacement selects; nothing is a pattern here.
 pub(crate) fn is_selected(id: &Id, selector: &Selector) -> bool {
     let namespace = |text: &str| if text.is_empty() { "default".to_owned() } else { text.to_owned() };
     (selector.name.is_empty() || selector.name == id.name)

@@ -1,23 +1,45 @@
 //! Changes that a kustomization makes to all objects: namespace, prefix and suffix, labels, annotations,
-//! replicas; and those that a file of its own describes.
+//! replicas.
 
 use crate::config::Config;
-use crate::error::{Error, ErrorKind, FieldError, KustomizationError, ObjectError};
+use crate::error::{ErrorKind, FieldError, KustomizationError, ObjectError};
 use crate::fields::{self, CreateMissing, FieldSpec, put, visit};
-use crate::files::{Files, load_text};
-use crate::kustomization::{BUILD_IT, File, Label, Replica};
-use crate::read::{self, text};
+use crate::kustomization::{Label, Replica};
+use crate::read::text;
 use crate::resource::{Id, Resource, by_any_id};
 use crate::scopes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
+/// Where a namespace goes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Placing<'a> {
+    pub(crate) specs: &'a [FieldSpec],
+    /// Only where no namespace stands yet.
+    pub(crate) unset_only: bool,
+    pub(crate) subjects: Subjects,
+}
+
+/// The subjects of role bindings that get a namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Subjects {
+    /// The ServiceAccount `default`.
+    #[default]
+    #[serde(alias = "")]
+    DefaultOnly,
+    /// Each ServiceAccount.
+    AllServiceAccounts,
+    /// None of them.
+    None,
+}
+
 /// Puts every object into a namespace.
 pub(crate) fn namespace(
     resources: &mut [Resource],
     namespace: &str,
-    config: &Config,
+    placing: Placing<'_>,
 ) -> Result<(), ErrorKind> {
     for at in 0..resources.len() {
         let resource = &mut resources[at];
@@ -25,7 +47,7 @@ pub(crate) fn namespace(
             continue;
         }
         resource.remember_id();
-        put_into(resource, namespace, config).map_err(|why| why.in_object(resource.id().show()))?;
+        put_into(resource, namespace, placing).map_err(|why| why.in_object(resource.id().show()))?;
         let id = resources[at].id();
         if resources.iter().filter(|one| one.id().is_same(&id)).count() > 1 {
             return Err(ObjectError::TwiceInNamespace { object: id.show() }.into());
@@ -34,8 +56,11 @@ pub(crate) fn namespace(
     Ok(())
 }
 
-fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result<(), ErrorKind> {
-    let mut set = |place: &mut Value| put(place, Value::from(namespace));
+fn put_into(resource: &mut Resource, namespace: &str, placing: Placing<'_>) -> Result<(), ErrorKind> {
+    let mut set = |place: &mut Value| {
+        let is_set = !place.is_null() && *place != "";
+        if placing.unset_only && is_set { Ok(()) } else { put(place, Value::from(namespace)) }
+    };
     let gvk = resource.gvk();
     if !scopes::is_of_the_cluster(&gvk) {
         let own = FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() };
@@ -44,13 +69,18 @@ fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result
     let is_binding = matches!(gvk.kind.as_str(), "RoleBinding" | "ClusterRoleBinding");
     if is_binding {
         for subject in resource.object["subjects"].as_array_mut().into_iter().flatten() {
-            if subject["name"] == "default" {
-                subject["namespace"] = Value::from(namespace);
+            let is_meant = match placing.subjects {
+                Subjects::DefaultOnly => subject["name"] == "default",
+                Subjects::AllServiceAccounts => subject["kind"] == "ServiceAccount",
+                Subjects::None => false,
+            };
+            if let Some(subject) = subject.as_object_mut().filter(|_| is_meant) {
+                set(subject.entry("namespace").or_insert(Value::Null))?;
             }
         }
     }
     let is_core = resource.object["apiVersion"] == "v1";
-    for spec in &config.namespace {
+    for spec in placing.specs {
         let of_binding = matches!(spec.kind.as_str(), "RoleBinding" | "ClusterRoleBinding");
         let is_left_out = spec.path == "metadata/namespace"
             || (!is_core && spec.path == "metadata/name")
@@ -102,7 +132,7 @@ pub(crate) fn affix(
 }
 
 /// Adds the entries to the maps at the places.
-fn add_pairs(
+pub(crate) fn add_pairs(
     resources: &mut [Resource],
     pairs: &BTreeMap<String, String>,
     specs: &[FieldSpec],
@@ -166,10 +196,10 @@ pub(crate) fn annotations(
 pub(crate) fn replicas(
     resources: &mut [Resource],
     replica: &Replica,
-    config: &Config,
+    specs: &[FieldSpec],
 ) -> Result<(), ErrorKind> {
     let mut found = false;
-    for spec in &config.replicas {
+    for spec in specs {
         let is_meant = |id: &Id| id.name == replica.name && spec.selects(&id.gvk);
         for at in by_any_id(resources, is_meant) {
             found = true;
@@ -180,64 +210,6 @@ pub(crate) fn replicas(
     if found {
         return Ok(());
     }
-    let kinds = config.replicas.iter().map(|spec| spec.kind.clone()).collect();
+    let kinds = specs.iter().map(|spec| spec.kind.clone()).collect();
     Err(KustomizationError::NoReplicas { kinds, name: replica.name.clone() }.into())
-}
-
-/// A change as a file describes it. The places are only those of the file, without kustomize's defaults.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Described {
-    api_version: String,
-    kind: String,
-    labels: BTreeMap<String, String>,
-    annotations: BTreeMap<String, String>,
-    prefix: String,
-    suffix: String,
-    field_specs: Vec<FieldSpec>,
-}
-
-impl Described {
-    /// Bytes that one name may grow by: a place may be named many times.
-    pub(crate) fn growth(&self) -> usize {
-        (self.prefix.len() + self.suffix.len()).saturating_mul(self.field_specs.len())
-    }
-}
-
-/// The changes of one entry of `transformers`: of a file, or of YAML that stands in the entry itself.
-pub(crate) fn described(files: &dyn Files, file: &File, at: usize) -> Result<Vec<Described>, Error> {
-    let entry = &file.content.transformers[at];
-    let (path, text) = if entry.contains('\n') {
-        (file.path.clone(), entry.clone())
-    } else {
-        load_text(files, &file.root, entry).map_err(|why| file.error("transformers", Some(at), why))?
-    };
-    let documents = read::documents(&text)
-        .map_err(|error| Error::new(&path, error.line, ErrorKind::Yaml { message: error.message }))?;
-    let form = |document: read::Document| {
-        serde_json::from_value(document.value).map_err(|error| Error::form(&path, &error))
-    };
-    documents.into_iter().map(form).collect()
-}
-
-/// Makes such a change. Built are kustomize's plugins for labels, annotations, prefixes and suffixes; nothing
-/// is ever run.
-pub(crate) fn change(
-    file: &File,
-    at: usize,
-    described: &Described,
-    resources: &mut [Resource],
-) -> Result<(), Error> {
-    let Described { labels, annotations, prefix, suffix, field_specs, .. } = described;
-    let made = match (described.api_version.as_str(), described.kind.as_str()) {
-        ("builtin", "LabelTransformer") => add_pairs(resources, labels, field_specs),
-        ("builtin", "AnnotationsTransformer") => add_pairs(resources, annotations, field_specs),
-        ("builtin", "PrefixTransformer") => affix(resources, prefix, End::Prefix, field_specs),
-        ("builtin", "SuffixTransformer") => affix(resources, suffix, End::Suffix, field_specs),
-        (_, kind) => {
-            let kind = KustomizationError::Transformer { kind: kind.to_owned() };
-            return Err(file.error("transformers", Some(at), kind).hint(BUILD_IT));
-        }
-    };
-    made.map_err(|why| file.error("transformers", Some(at), why))
 }

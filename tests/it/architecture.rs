@@ -165,7 +165,7 @@ fn folders_have_at_most_twenty_five_entries() {
         ("src/object/cel", 39),
         ("src/helm/template", 34),
         ("src/types/go", 30),
-        ("src/kustomize", 29),
+        ("src/kustomize", 28),
         ("src/cli", 34),
         ("src/event", 28),
         ("src/tui", 27),
@@ -613,7 +613,7 @@ fn every_path_the_architecture_page_names_exists() {
 #[test]
 fn the_lockfile_stays_small() {
     // Raising this limit is a decision: read what the new crate brings along first.
-    const LIMIT: usize = 445;
+    const LIMIT: usize = 447;
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let packages = lock.matches("[[package]]").count() - members().len();
     assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");

@@ -74,6 +74,8 @@ pub enum ReplacementError {
     },
     /// The target does not have the field.
     NoTargetField,
+    /// The path leads into YAML that a string holds.
+    YamlInText,
     /// A value of another type stands in the field.
     Type {
         /// The new value.
@@ -140,6 +142,9 @@ impl fmt::Display for ReplacementError {
                 write!(f, "{pattern:?} is no pattern: {message}")
             }
             ReplacementError::NoTargetField => f.write_str("there is no such field"),
+            ReplacementError::YamlInText => f.write_str(
+                "it leads into YAML inside of a string, which opdev does not write anew; let `kubectl kustomize` build it",
+            ),
             ReplacementError::Type { new, there } => write!(f, "{new} cannot take the place of {there}"),
             ReplacementError::Selector(error) => error.fmt(f),
             ReplacementError::Limit(limit) => limit.fmt(f),

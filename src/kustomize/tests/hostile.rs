@@ -1,6 +1,7 @@
 //! Kustomizations that somebody made to stop or fill the machine that builds them.
 
 use crate::{Files, build, build_what_can_be};
+use expect_test::expect;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -68,13 +69,15 @@ fn paths_without_end_and_copies_without_end_are_refused() {
     // Each one doubles a text.
     let double = of("metadata.annotations.x", ", delimiter: \",\", index: 9");
     let said = refused(&files(replacement(&double.repeat(40))));
-    assert!(said.contains("MiB"), "{said}");
+    expect!["/p/kustomization.yaml:103: replacements[20]: Deployment.apps a: metadata.annotations.x: it copies more than 2 MiB"]
+    .assert_eq(&said);
     let slashes = vec!["a"; 200_000].join("/");
     let label = format!(
         "resources: [a.yaml]\nlabels:\n- pairs: {{a: b}}\n  fields: [{{path: {slashes}, create: true}}]\n"
     );
     let said = refused(&files(label));
-    assert!(said.contains("is too long"), "{}", &said[said.len() - 80..]);
+    expect!["/p/kustomization.yaml:3: labels[0]: Deployment.apps a: a path of 200000 parts is too long"]
+        .assert_eq(&said);
 }
 
 #[test]
@@ -85,13 +88,13 @@ fn entries_objects_and_types_have_a_bound() {
         ("a.yaml", DEPLOYMENT.to_owned()),
     ]);
     let ended = build_what_can_be(&made, Path::new("/p"), &["Deployment"]).unwrap_err().to_string();
-    assert!(ended.contains("more than 10000 files and folders"), "{ended}");
+    expect!["/p/kustomization.yaml: more than 10000 files and folders are named"].assert_eq(&ended);
 
     let objects = (0..4_000)
         .map(|at| format!("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: a-{at}}}\n"));
     let said =
         refused(&[("kustomization.yaml", "resources: [a.yaml]\n".to_owned()), ("a.yaml", objects.collect())]);
-    assert!(said.contains("more than 3000 objects"), "{said}");
+    expect!["/p/a.yaml: there are more than 3000 objects"].assert_eq(&said);
 
     let types = (0..30).map(|at| {
         let fields =
@@ -104,7 +107,7 @@ fn entries_objects_and_types_have_a_bound() {
         ("a.yaml", DEPLOYMENT.to_owned()),
         ("types.json", format!("{{{}}}", types.collect::<Vec<_>>().join(", "))),
     ]);
-    assert!(said.contains("fields are to be read"), "{said}");
+    expect!["/p/types.json: more than 50000 fields are to be read"].assert_eq(&said);
 }
 
 #[test]
@@ -116,14 +119,18 @@ fn names_that_grow_without_end_are_refused() {
     };
     for text in [grows(1, 1000), grows(1000, 1), grows(200, 1).repeat(101)] {
         let said = refused(&[kustomization(), ("a.yaml", DEPLOYMENT.to_owned()), ("t.yaml", text)]);
-        assert!(said.contains("100"), "{said}");
+        expect![
+            "/p/kustomization.yaml: its transformers make more than 100 changes, or names that are too long"
+        ]
+        .assert_eq(&said);
     }
 }
 
 #[test]
 fn a_kustomization_behind_a_link_out_of_its_folder_is_none() {
     let said = refused(&[("kustomization.yaml", "link".to_owned()), ("a.yaml", DEPLOYMENT.to_owned())]);
-    assert!(said.contains("there is no kustomization.yaml") && !said.contains("secret"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    expect!["/p: there is no kustomization.yaml, no kustomization.yml, no Kustomization"].assert_eq(&said);
 }
 
 #[test]
@@ -135,8 +142,35 @@ fn a_patch_that_fails_takes_no_other_one_with_it() {
         ),
         ("a.yaml", DEPLOYMENT.to_owned()),
         ("good.yaml", format!("{DEPLOYMENT}spec: {{replicas: 3}}\n")),
-        ("bad.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: nobody}\n".to_owned()),
+        ("bad.yaml", DEPLOYMENT.replace("name: a", "name: nobody")),
     ]);
     let built = build_what_can_be(&made, Path::new("/p"), &["Deployment"]).unwrap();
     assert_eq!((built.parts[0].object["spec"]["replicas"].as_i64(), built.left_out.len()), (Some(3), 1));
+}
+
+#[test]
+fn what_changes_kinds_that_nobody_asked_for_is_not_told() {
+    let made = Made::of(&[
+        (
+            "kustomization.yaml",
+            "resources: [a.yaml, b.yaml]\nconfigurations: [empty.yaml]\npatches: [{path: patch.yaml}]\n\
+             replacements: [{source: {kind: Certificate}, targets: [{select: {kind: Deployment}}]}]\n"
+                .to_owned(),
+        ),
+        ("a.yaml", DEPLOYMENT.to_owned()),
+        ("b.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: somebody}\n".to_owned()),
+        ("empty.yaml", "# nothing yet\n".to_owned()),
+        ("patch.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: somebody}\nspec: {}\n".to_owned()),
+    ]);
+    let built = build_what_can_be(&made, Path::new("/p"), &["Deployment"]).unwrap();
+    assert_eq!(built.left_out, []);
+    let (parts, left_out) = {
+        let all = build_what_can_be(&made, Path::new("/p"), &["Deployment", "Certificate"]).unwrap();
+        (all.parts.len(), all.left_out.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(parts, 1);
+    assert_eq!(
+        left_out,
+        ["/p/kustomization.yaml:4: replacements[0]: the source selects nothing (Certificate)"]
+    );
 }

@@ -1,0 +1,4 @@
+//! Beside kubectl, and inputs that mean harm.
+
+mod hostile;
+mod oracle;
