@@ -1,12 +1,14 @@
 //! PersistentVolumeClaims: a simulated provisioner binds them. A claim in use is kept until its pods are
 //! gone, a volume until its claim is. Never stores anything.
 
+use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::quantity;
-use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Observed, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::Lookup;
 use opdev_apimachinery::classes::{DEFAULT_STORAGE_CLASS, default_class};
+use opdev_apimachinery::version;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 /// Binds claims to volumes, and takes volumes back.
 pub(crate) struct Binder;
 
-/// Keeps claims that pods use.
+/// Keeps claims that pods use, and says which ones none does.
 pub(crate) struct ClaimProtection;
 
 /// Keeps volumes that claims are bound to.
@@ -309,10 +311,11 @@ impl Controller for ClaimProtection {
         Actor::kube_controller_manager("system:serviceaccount:kube-system:pvc-protection-controller")
     }
 
-    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
             CLAIMS => change.key().into_iter().collect(),
-            "pods" if change.object().is_some_and(|pod| change.gone() || pod.attributes().pod_finished()) => {
+            // In between, the claims of a pod stay what they are.
+            "pods" if change.gone() || ended(change) || began(view, change) => {
                 let pod = change.object();
                 let volumes = pod.map(|pod| list(pod, "/spec/volumes")).unwrap_or_default();
                 volumes
@@ -326,9 +329,15 @@ impl Controller for ClaimProtection {
         }
     }
 
-    fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(claim) = key.read(view) else { return Sync::done() };
-        protect((CLAIMS, &claim), PROTECTION, || in_use(view, &claim))
+        let mut sync = protect((CLAIMS, &claim), PROTECTION, || in_use(view, &claim));
+        // The gate PersistentVolumeClaimUnusedSinceTime is on since 1.37. The finalizer comes first: its
+        // write leads here again.
+        if version::minor() >= 37 && !deleting(&claim) && sync.writes.is_empty() {
+            sync.writes.extend(unused(&claim, in_use(view, &claim), now));
+        }
+        sync
     }
 }
 
@@ -368,6 +377,24 @@ fn protect((resource, object): (&str, &Value), finalizer: &str, in_use: impl FnO
     let wanted = if wanted.is_empty() { Value::Null } else { json!(wanted) };
     let write = patch(resource, object, json!({"metadata": {"finalizers": wanted}}));
     Sync { writes: vec![write], ..Sync::default() }
+}
+
+/// Returns true for a new pod where there are claims; elsewhere nobody has to read it.
+fn began(view: &dyn View, change: &Change) -> bool {
+    let claims = |pod: &Observed| view.select_keys(CLAIMS, pod.namespace(), &Lookup::All, &|_| true);
+    change.before.is_none() && change.after.as_ref().is_some_and(|pod| !claims(pod).is_empty())
+}
+
+fn ended(change: &Change) -> bool {
+    change.object().is_some_and(|pod| pod.attributes().pod_finished())
+}
+
+/// Says of a claim whether a pod uses it, and since when none does.
+fn unused(claim: &Value, in_use: bool, now: Timestamp) -> Vec<Write> {
+    let (status, reason) = if in_use { ("False", "PodUsingPVC") } else { ("True", "NoPodsUsingPVC") };
+    let mut whole = fields::status(claim);
+    conditions::set(&mut whole, NewCondition { kind: "Unused", status, reason, message: "" }, now);
+    write_status(CLAIMS, claim, whole)
 }
 
 fn in_use(view: &dyn View, claim: &Value) -> bool {

@@ -1,6 +1,7 @@
 //! Answers that are no objects: a document in the encoding that the client takes, and errors.
 
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
+use crate::status_text;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use opdev_apimachinery::body::{Body, full};
@@ -9,7 +10,17 @@ use serde_json::Value;
 
 /// A `Status` as an answer, with what its code asks for in headers.
 pub fn status(status: &Status) -> Response<Body> {
-    let mut response = json_response(&status.to_value(), Encoding::Json);
+    in_encoding(status, Encoding::Json)
+}
+
+/// A `Status` in whatever encoding the client takes.
+pub fn negotiated(headers: &HeaderMap, query: &str, status: &Status) -> Response<Body> {
+    let agreed = negotiation::agree(headers, query, Forms::Plain, Binary::Never);
+    in_encoding(status, agreed.map_or(Encoding::Json, |agreed| agreed.encoding))
+}
+
+fn in_encoding(status: &Status, encoding: Encoding) -> Response<Body> {
+    let mut response = json_response(&status.to_value(), encoding);
     *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }
@@ -20,8 +31,8 @@ pub(crate) fn not_acceptable(offered: &[&str]) -> Response<Body> {
 }
 
 /// A 401 for credentials that nobody here issued.
-pub fn unauthorized() -> Response<Body> {
-    status(&Status::new(401, "Unauthorized", "Unauthorized"))
+pub fn unauthorized(headers: &HeaderMap, query: &str) -> Response<Body> {
+    negotiated(headers, query, &Status::new(401, "Unauthorized", "Unauthorized"))
 }
 
 /// A document in whatever encoding the client takes.
@@ -35,8 +46,10 @@ pub fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Response<Bod
 fn json_response(document: &Value, encoding: Encoding) -> Response<Body> {
     let text = match encoding {
         // Protobuf is never agreed on for what is no object.
-        Encoding::Json | Encoding::Protobuf => document.to_string(),
-        Encoding::PrettyJson => format!("{document:#}"),
+        Encoding::Json | Encoding::Protobuf => {
+            status_text::text(document, false).unwrap_or_else(|| document.to_string())
+        }
+        Encoding::PrettyJson => status_text::text(document, true).unwrap_or_else(|| format!("{document:#}")),
         Encoding::Yaml => opdev_object::yaml::to_string(document),
     };
     let mut response = Response::new(full(text));

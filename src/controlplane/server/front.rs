@@ -7,7 +7,7 @@ use super::observer::Clients;
 use super::{attributes, health, impersonation};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
@@ -17,7 +17,7 @@ use opdev_apimachinery::identity::User;
 use opdev_apimachinery::random;
 use opdev_apimachinery::watchdog::watched;
 use opdev_handlers::Api;
-use opdev_handlers::answer::{plain, status};
+use opdev_handlers::answer::{negotiated, plain, status};
 use opdev_handlers::discovery::Discovery;
 use opdev_handlers::openapi::OpenApi;
 use opdev_handlers::path::Query;
@@ -169,7 +169,7 @@ impl Front {
         let registry = self.api.registry();
         let user = match self.admitted(user, request.method(), request.headers(), &path, &query) {
             Ok(user) => user,
-            Err(refused) => return status(&refused),
+            Err(refused) => return negotiated(request.headers(), &query, &refused),
         };
         let state =
             health::State { stopping: self.stop.is_cancelled(), broken: registry.store.failure().is_some() };
@@ -205,10 +205,8 @@ impl Front {
             return self.openapi.answer(&served, &path, &query, request.headers()).unwrap_or_else(not_found);
         }
         if path.trim_end_matches('/') == "/api" || path.starts_with("/api/") || path.starts_with("/apis") {
-            return self
-                .discovery
-                .answer(&served, &path, &query, request.headers())
-                .unwrap_or_else(not_found);
+            let answer = self.discovery.answer(&served, (&path, &query), request.headers(), host(&request));
+            return answer.unwrap_or_else(not_found);
         }
         match path.as_str() {
             "/" => plain(request.headers(), &query, &self.discovery.roots(&served)),
@@ -227,6 +225,13 @@ impl fmt::Debug for Front {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Front").finish_non_exhaustive()
     }
+}
+
+/// The address that a client has reached: HTTP/2 has it in the URI, HTTP/1.1 in a header.
+fn host<B>(request: &Request<B>) -> &str {
+    let authority = request.uri().authority().map(http::uri::Authority::as_str);
+    let header = || request.headers().get(HOST).and_then(|value| value.to_str().ok());
+    authority.or_else(header).unwrap_or_default()
 }
 
 fn not_found() -> Response<Body> {

@@ -355,7 +355,9 @@ impl SocketService for ApiService {
         mut request: Request<Incoming>,
     ) -> Result<Response<Body>, Disconnected> {
         let _under_way = connection.request_started();
-        let Some(visitor) = self.client(certified, request.headers()) else { return Ok(unauthorized()) };
+        let Some(visitor) = self.client(certified, request.headers()) else {
+            return Ok(unauthorized(request.headers(), request.uri().query().unwrap_or_default()));
+        };
         let switch = Switch::wanted(&mut request);
         let streams = Streams::wanted(&mut request);
         let response = match visitor {

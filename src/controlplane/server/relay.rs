@@ -151,7 +151,8 @@ impl SocketService for RelayService {
     ) -> Result<Answered<std::io::Error>, Disconnected> {
         let _under_way = connection.request_started();
         if !bearer(request.headers()).is_some_and(|token| same(token, &self.token)) {
-            return Ok(widened(unauthorized()));
+            let query = request.uri().query().unwrap_or_default();
+            return Ok(widened(unauthorized(request.headers(), query)));
         }
         request.headers_mut().remove(AUTHORIZATION);
         connection.mark_authenticated();

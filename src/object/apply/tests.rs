@@ -8,6 +8,7 @@ use crate::fieldset::{Atom, Element, FieldPath};
 use crate::meta::Gvk;
 use crate::path::{Path, Segment};
 use crate::structural::structural;
+use expect_test::expect;
 use serde_json::{Value, json};
 
 /// One object and the operations on it; each takes place a second after the one before.
@@ -246,11 +247,10 @@ fn objects_without_managers() {
     live.object = Some(live.whole(&json!({"metadata": {"uid": "1"}, "spec": {"replicas": 1}})));
     live.update("edit", &json!({"spec": {"paused": true}}));
     assert!(live.managers().is_empty());
-    assert!(
-        live.apply("a", &json!({"spec": {"replicas": 2}}), false)
-            .unwrap_err()
-            .contains("\"before-first-apply\" using apps/v1: .spec.replicas")
-    );
+    expect![[
+        r#"Apply failed with 1 conflict: conflict with "before-first-apply" using apps/v1: .spec.replicas"#
+    ]]
+    .assert_eq(&live.apply("a", &json!({"spec": {"replicas": 2}}), false).unwrap_err());
     live.apply("a", &json!({"spec": {"replicas": 2}}), true).unwrap();
     assert_eq!(live.names(), ["a Apply", "before-first-apply Update"]);
     assert_eq!(live.managers()[1].2, json!({"f:spec": {"f:paused": {}}}));
@@ -429,11 +429,8 @@ fn client_side_apply_migrates() {
     assert_eq!(live.spec()["replicas"], 3);
     let renewed = meta::annotation(live.object.as_ref().unwrap(), LAST_APPLIED).unwrap();
     assert_eq!(serde_json::from_str::<Value>(renewed).unwrap()["spec"], json!({"replicas": 3}));
-    assert!(
-        live.apply("kubectl", &json!({"spec": {"replicas": 3, "paused": false}}), false)
-            .unwrap_err()
-            .contains(".spec.paused")
-    );
+    expect![[r#"Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using apps/v1: .spec.paused"#]]
+    .assert_eq(&live.apply("kubectl", &json!({"spec": {"replicas": 3, "paused": false}}), false).unwrap_err());
 }
 
 #[test]

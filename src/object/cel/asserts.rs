@@ -50,6 +50,7 @@ impl Assert {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use serde_json::json;
 
     fn fault(text: &str) -> Option<String> {
@@ -82,9 +83,17 @@ mod tests {
     #[test]
     fn what_is_no_expression_says_where() {
         let why = |text: &str| Assert::compile(text, ["web"].into_iter()).unwrap_err().to_string();
-        assert!(why("web.status.").contains("ERROR: <input>:1:12: Syntax error"), "{}", why("web.status."));
+        expect![[r#"
+            compilation failed: ERROR: <input>:1:12: Syntax error: no viable alternative at input '.'
+             | web.status.
+             | ...........^"#]]
+        .assert_eq(&why("web.status."));
         let unknown = why("wbe.status.ready > 1");
-        assert!(unknown.contains("<input>:1:1: undeclared reference to 'wbe'"), "{unknown}");
+        expect![[r#"
+            compilation failed: ERROR: <input>:1:1: undeclared reference to 'wbe' (in container '')
+             | wbe.status.ready > 1
+             | ^"#]]
+        .assert_eq(&unknown);
         assert!(why("").contains("ERROR"), "{}", why(""));
     }
 }

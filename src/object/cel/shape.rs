@@ -5,9 +5,13 @@ use super::kind::{Kind, Object};
 use super::parse::is_reserved;
 use super::time;
 use super::value::{Key, Listing, Stop, Val, failed};
-use serde_json::{Map, Value};
+use opdev_object::facts::minors;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The most letters of `metadata.name`.
+const LONGEST_NAME: u64 = 253;
 
 /// Deepest schema that is read.
 const DEEPEST: usize = 64;
@@ -118,12 +122,22 @@ fn object(schema: &Value, name: &str, root: bool, depth: usize) -> Shape {
         for field in ["apiVersion", "kind"] {
             known.entry(field.to_owned()).or_insert_with(word);
         }
-        let metadata = BTreeMap::from(["name", "generateName"].map(|field| (field.to_owned(), word())));
-        let metadata =
-            from_fields(metadata, &format!("{name}.metadata"), schema.pointer("/properties/metadata"));
+        let of_metadata = schema.pointer("/properties/metadata");
+        let named = [("name", LONGEST_NAME), ("generateName", LONGEST_NAME - 1)];
+        let named = named.map(|(field, most)| (field.to_owned(), name_text(of_metadata, field, most)));
+        let metadata = from_fields(BTreeMap::from(named), &format!("{name}.metadata"), of_metadata);
         known.insert("metadata".to_owned(), metadata);
     }
     from_fields(known, name, Some(schema))
+}
+
+/// A name of an object. Since 1.37 the API server knows its length, so that rules about it cost little.
+fn name_text(metadata: Option<&Value>, field: &str, most: u64) -> Shape {
+    if minors::number_of(minors::minor()) < 37 {
+        return text(&Value::Null);
+    }
+    let own = metadata.and_then(|schema| count(schema.get("properties")?.get(field)?, "maxLength"));
+    text(&json!({"maxLength": own.map_or(most, |own| own.min(most))}))
 }
 
 fn from_fields(known: BTreeMap<String, Shape>, name: &str, schema: Option<&Value>) -> Shape {

@@ -307,6 +307,30 @@ fn values_without_a_type_are_looked_into_when_they_are_there() {
     }
 }
 
+/// Since 1.37 an item that a literal has twice stands for no other one.
+#[test]
+fn sets_and_maps_are_equal_whatever_their_order_and_only_then() {
+    let text = json!({"type": "string"});
+    let item = json!({"type": "object", "properties": {"name": text}, "required": ["name"]});
+    let properties = json!({
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": text},
+        "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": item},
+    });
+    let value = json!({"spec": {"set": ["a", "b"], "map": [{"name": "a"}, {"name": "b"}]}});
+    for (rule, holds) in [
+        ("self.set == ['b', 'a']", true),
+        ("self.set == ['a', 'a']", false),
+        ("self.set + ['b', 'c'] == ['a', 'b', 'c']", true),
+        ("self.map == self.map + self.map", true),
+        ("self.map == [self.map[1], self.map[0]]", true),
+        ("self.map == [self.map[0], self.map[0]]", false),
+    ] {
+        let found = verdict(&with_rule(properties.clone(), rule), &value, None);
+        assert_eq!(found.is_empty(), holds, "{rule}: {found:?}");
+    }
+}
+
 /// The golden file has the worst-case costs of rules, as a real API server estimates them.
 #[test]
 fn estimates_are_those_of_a_real_server() {

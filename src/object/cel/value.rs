@@ -201,9 +201,15 @@ fn lists_equal(a: &[Val], kind: &Listing, b: &[Val]) -> bool {
     }
     match kind {
         Listing::Plain => a.iter().zip(b).all(|(x, y)| x.equals(y)),
-        Listing::Set => b.iter().all(|y| a.iter().any(|x| x.equals(y))),
+        // A literal may have an item twice, so both sides are looked at.
+        Listing::Set => {
+            let has = |list: &[Val], item: &Val| list.iter().any(|one| one.equals(item));
+            b.iter().all(|y| has(a, y)) && a.iter().all(|x| has(b, x))
+        }
         Listing::Map(keys) => {
+            let is_there = |y: &Val| b.iter().any(|other| same_keys(other, y, keys));
             b.iter().all(|y| a.iter().find(|x| same_keys(x, y, keys)).is_some_and(|x| x.equals(y)))
+                && a.iter().all(is_there)
         }
     }
 }

@@ -87,12 +87,47 @@ async fn nobody_known_reads_health_and_version_only() {
 }
 
 #[tokio::test]
+async fn a_refusal_reads_as_the_real_servers_does() {
+    let plane = ControlPlane::start().await.unwrap();
+    let nobody = plane.service().as_user(User::anonymous());
+    let refused = async |agent: &str| {
+        let request = Request::get("/api/v1/pods").header("user-agent", agent);
+        let request = request.body(Full::<bytes::Bytes>::default()).unwrap();
+        read(nobody.clone().oneshot(request).await.unwrap()).await.text
+    };
+    let message = r#"pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" at the cluster scope"#;
+    let line = format!(
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"Forbidden","details":{{"kind":"pods"}},"code":403}}"#
+    );
+    assert_eq!(refused("client-go").await, line);
+    // People read the other form, with the same fields in the same order.
+    let for_people = refused("curl/8").await;
+    assert_eq!(for_people.lines().map(str::trim).collect::<String>().replace("\": ", "\":"), line);
+    assert!(for_people.lines().count() > 5, "{for_people}");
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn a_body_over_three_mebibytes_is_refused() {
     let plane = ControlPlane::start().await.unwrap();
     let path = "/api/v1/namespaces/default/configmaps";
     let request = Request::post(path).header("content-type", "application/json");
     let answer = ask(&plane, request.body("x".repeat(3 * 1024 * 1024 + 1)).unwrap()).await;
     assert_eq!((answer.code, answer.json()["reason"].as_str()), (413, Some("RequestEntityTooLarge")));
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn the_core_group_says_the_address_that_a_client_has_reached() {
+    let plane = ControlPlane::start().await.unwrap();
+    let of_header = get(&plane, "/api", &[("host", "127.0.0.1:6443")]).await;
+    let of_uri = get(&plane, "https://localhost:1234/api", &[]).await;
+    for (answer, address) in [(of_header, "127.0.0.1:6443"), (of_uri, "localhost:1234")] {
+        assert_eq!(
+            answer.json()["serverAddressByClientCIDRs"],
+            serde_json::json!([{"clientCIDR": "0.0.0.0/0", "serverAddress": address}])
+        );
+    }
     plane.stop().await;
 }
 

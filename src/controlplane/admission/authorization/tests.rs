@@ -1,6 +1,7 @@
 //! Requests that rules allow, words of refusals, and rights that may be granted, over roles in memory.
 
 use super::*;
+use expect_test::expect;
 use std::collections::BTreeMap;
 
 /// Roles and bindings by `kind namespace/name`.
@@ -139,7 +140,8 @@ fn a_decision_says_which_binding_or_which_roles_are_missing() {
     let jane = User::authenticated("jane", Vec::<String>::new());
     let (held, missing) = rules_for(&roles, &jane, "a");
     assert_eq!((held.len(), missing.len()), (1, 1));
-    assert!(rules_review(&roles, &jane, "a")["evaluationError"].as_str().unwrap().contains("gone"));
+    expect![[r#"clusterrole.rbac.authorization.k8s.io "gone" not found"#]]
+        .assert_eq(rules_review(&roles, &jane, "a")["evaluationError"].as_str().unwrap());
     assert_eq!(
         wanted("get :pods/log a/x").cannot(&jane),
         r#"User "jane" cannot get resource "pods/log" in API group "" in the namespace "a""#

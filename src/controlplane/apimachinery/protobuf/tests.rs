@@ -6,6 +6,7 @@ mod testdata;
 
 use super::*;
 use difference::difference;
+use expect_test::expect;
 use messages::{POINTER, served, serves, unserved};
 use opdev_object::facts::{SHOWN_FROM_ONE, facts};
 use serde_json::json;
@@ -114,8 +115,10 @@ fn delete_options_of_any_group() {
 
 #[test]
 fn rubbish_is_refused_and_never_panics() {
-    assert!(decode(b"{}").unwrap_err().to_string().contains("does not appear to be a protobuf message"));
-    assert!(decode(&body("v1", "Nothing", &[])).unwrap_err().to_string().contains("no kind \"Nothing\""));
+    expect!["provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"]
+        .assert_eq(&decode(b"{}").unwrap_err().to_string());
+    expect![[r#"no kind "Nothing" is registered for version "v1" in protobuf"#]]
+        .assert_eq(&decode(&body("v1", "Nothing", &[])).unwrap_err().to_string());
     let whole = body("v1", "Pod", &bytes(2, &bytes(2, &[text(1, "a"), text(2, "b")].concat())));
     for end in 0..whole.len() {
         let _ = decode(&whole[..end]);
@@ -180,7 +183,8 @@ fn what_does_not_fit_its_message_is_said() {
         "spec: replicas: proto: \"many\" where an integer was expected"
     );
     let unknown = json!({"apiVersion": "example.com/v1", "kind": "Widget"});
-    assert!(encode(&unknown).unwrap_err().to_string().contains("no kind \"Widget\""));
+    expect![[r#"no kind "Widget" is registered for version "example.com/v1" in protobuf"#]]
+        .assert_eq(&encode(&unknown).unwrap_err().to_string());
     assert!(!serves("example.com/v1", "Widget") && serves("v1", "Pod"));
     let mut deep = json!({"type": "string"});
     for _ in 0..200 {

@@ -191,6 +191,7 @@ pub fn pod_request(spec: &Value, causes: &mut Vec<Cause>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 
     fn pem(ca: bool) -> String {
@@ -213,11 +214,20 @@ mod tests {
         let (anchor, leaf) = (pem(true), pem(false));
         assert!(refused("a", &json!({"trustBundle": anchor})).is_empty());
         let told = |bundle: String| refused("a", &json!({"trustBundle": bundle})).join("\n");
-        assert!(told(leaf).contains("entry 0 does not have the CA bit set"));
-        assert!(told(String::new()).contains("at least one trust anchor must be provided"));
-        assert!(told(format!("{anchor}{anchor}")).contains("duplicate trust anchor (indices [0 1])"));
-        assert!(told(anchor.replace("CERTIFICATE", "KEY")).contains("entry 0 has bad block type: KEY"));
-        assert!(told(anchor.replacen('\n', "\na: b\n", 1)).contains("entry 0 has PEM block headers"));
+        expect![[
+            r#"spec.trustBundle: Invalid value: "<value omitted>": entry 0 does not have the CA bit set"#
+        ]]
+        .assert_eq(&told(leaf));
+        expect![[r#"spec.trustBundle: Invalid value: "<value omitted>": at least one trust anchor must be provided"#]]
+        .assert_eq(&told(String::new()));
+        expect![[
+            r#"spec.trustBundle: Invalid value: "<value omitted>": duplicate trust anchor (indices [0 1])"#
+        ]]
+        .assert_eq(&told(format!("{anchor}{anchor}")));
+        expect![[r#"spec.trustBundle: Invalid value: "<value omitted>": entry 0 has bad block type: KEY"#]]
+            .assert_eq(&told(anchor.replace("CERTIFICATE", "KEY")));
+        expect![[r#"spec.trustBundle: Invalid value: "<value omitted>": entry 0 has PEM block headers"#]]
+            .assert_eq(&told(anchor.replacen('\n', "\na: b\n", 1)));
     }
 
     #[test]
@@ -226,7 +236,8 @@ mod tests {
         assert!(refused("example.com:mine:a", &spec).is_empty());
         let prefix = "must be named with prefix example.com:mine:";
         assert!(refused("a", &spec).join("").contains(prefix));
-        assert!(refused("a:b", &json!({"trustBundle": pem(true)})).join("").contains("must not have \":\""));
+        expect![[r#"metadata.name: Invalid value: "a:b": ClusterTrustBundle without signer name must not have ":" in its name"#]]
+        .assert_eq(&refused("a:b", &json!({"trustBundle": pem(true)})).join(""));
     }
 
     #[test]

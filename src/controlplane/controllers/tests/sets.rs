@@ -415,6 +415,29 @@ fn a_used_claim_waits_for_its_pod_and_frees_its_volume() {
 }
 
 #[test]
+fn a_claim_says_whether_a_pod_uses_it() {
+    let mut cluster = Simulation::new();
+    cluster.create("persistentvolumeclaims", claim(None));
+    let says = |cluster: &mut Simulation| {
+        cluster.settle();
+        let claim = cluster.get("persistentvolumeclaims", "c").unwrap();
+        let unused = conditions::find(&fields::status(&claim), "Unused").unwrap().clone();
+        format!("{} {}", text(&unused, "/status"), text(&unused, "/reason"))
+    };
+    assert_eq!(says(&mut cluster), "True NoPodsUsingPVC");
+    cluster.create(
+        "pods",
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"containers": [{"name": "main", "image": "x"}], "nodeSelector": {"no": "where"},
+                "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}}),
+    );
+    assert_eq!(says(&mut cluster), "False PodUsingPVC", "a pod that waits counts, too");
+    cluster.delete("pods", "p", Propagation::Background);
+    assert_eq!(says(&mut cluster), "True NoPodsUsingPVC");
+    at_rest(&mut cluster);
+}
+
+#[test]
 fn a_claim_takes_a_volume_that_is_there() {
     let mut cluster = Simulation::new();
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "mine"},

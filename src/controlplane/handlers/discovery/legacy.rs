@@ -7,11 +7,12 @@ use opdev_apimachinery::resource::{Resource, Subresource};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The document at a path; `None` where there is no such group or version.
-pub(crate) fn document(groups: &[Group], path: &str) -> Option<Value> {
+/// The document at a path, for a client that has reached `host`; `None` where there is no such group or
+/// version.
+pub(crate) fn document(groups: &[Group], path: &str, host: &str) -> Option<Value> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
-        ["api"] => Some(versions(groups)),
+        ["api"] => Some(versions(groups, host)),
         ["api", version] => resources(groups, "", version),
         ["apis"] => Some(json!({
             "kind": "APIGroupList",
@@ -33,14 +34,14 @@ fn find<'a>(groups: &'a [Group], name: &str) -> Option<&'a Group> {
     groups.iter().find(|group| group.name == name)
 }
 
-fn versions(groups: &[Group]) -> Value {
+fn versions(groups: &[Group], host: &str) -> Value {
     let versions: Vec<&str> = find(groups, "")
         .map(|group| group.versions.iter().map(|(version, _)| version.as_str()).collect())
         .unwrap_or_default();
     json!({
         "kind": "APIVersions",
         "versions": versions,
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
     })
 }
 

@@ -73,14 +73,14 @@ struct Cache {
 }
 
 impl Discovery {
-    /// Answers `/api`, `/apis` and what is below, down to a group's version. `None`: no such group or
-    /// version.
+    /// Answers `/api`, `/apis` and what is below, down to a group's version; `host` is the address that the
+    /// client has reached. `None`: no such group or version.
     pub fn answer(
         &self,
         served: &Served,
-        path: &str,
-        query: &str,
+        (path, query): (&str, &str),
         headers: &HeaderMap,
+        host: &str,
     ) -> Option<Response<Body>> {
         let path = path.trim_end_matches('/');
         if matches!(path, "/api" | "/apis")
@@ -94,11 +94,16 @@ impl Discovery {
         }
         match negotiation::agree(headers, query, Forms::Plain, Binary::Never).map(|agreed| agreed.encoding) {
             Ok(Encoding::Json) => {
-                let document = self.document(served, path, |groups| legacy::document(groups, path))?;
+                let build = |groups: &[Group]| legacy::document(groups, path, host);
+                // This one says the address, which any client may name in its own way.
+                let document = match path {
+                    "/api" => Document::new(&build(&groups(served.resources()))?),
+                    _ => self.document(served, path, build)?,
+                };
                 Some(document.answer(headers, "application/json"))
             }
             Ok(Encoding::PrettyJson | Encoding::Yaml | Encoding::Protobuf) | Err(NotAcceptable) => {
-                let document = legacy::document(&groups(served.resources()), path)?;
+                let document = legacy::document(&groups(served.resources()), path, host)?;
                 Some(answer::plain(headers, query, &document))
             }
         }

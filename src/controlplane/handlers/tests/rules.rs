@@ -2,6 +2,7 @@
 //! apply, dry-run and status say.
 
 use super::*;
+use expect_test::expect;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const PODSETS: &str = "/apis/ex.io/v1/namespaces/default/podsets";
@@ -47,7 +48,11 @@ async fn a_rule_that_does_not_compile_is_refused_with_its_place() {
         "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule"
     );
     let message = cause["message"].as_str().unwrap();
-    assert!(message.contains("ERROR: <input>:1:5: undefined field 'lo'"), "{message}");
+    expect![[r#"
+        Invalid value: {"Rule":"self.lo \u003e 0","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field 'lo'
+         | self.lo > 0
+         | ....^"#]]
+    .assert_eq(message);
     post(&api, CRDS, definition(&json!([]))).await.expect(StatusCode::CREATED);
     let patch = json!({"spec": {"versions": definition(&json!([{"rule": "1 + 1"}]))["spec"]["versions"]}});
     let refused = ask_as(&api, "PATCH", &format!("{CRDS}/podsets.ex.io"), MERGE, patch).await;
@@ -80,18 +85,12 @@ async fn every_way_of_writing_is_held_to_the_rules() {
     let fresh = format!("{PODSETS}/b?fieldManager=t");
     assert!(ask_as(&api, "PATCH", &fresh, APPLY, podset("b", 9, 2)).await.message().contains(wrong));
     let class = ask_as(&api, "PATCH", &one, MERGE, json!({"spec": {"class": "b"}})).await;
-    assert!(
-        class.message().contains("spec.class: Invalid value: \"b\": class is immutable"),
-        "{}",
-        class.message()
-    );
+    expect![[r#"PodSet.ex.io "a" is invalid: spec.class: Invalid value: "b": class is immutable"#]]
+        .assert_eq(class.message());
     let status = format!("{one}/status");
     let count = ask_as(&api, "PATCH", &status, MERGE, json!({"status": {"count": -1}})).await;
-    assert!(
-        count.message().contains("status.count: Invalid value: count is negative"),
-        "{}",
-        count.message()
-    );
+    expect![[r#"PodSet.ex.io "a" is invalid: status.count: Invalid value: count is negative"#]]
+        .assert_eq(count.message());
     ask_as(&api, "PATCH", &status, MERGE, json!({"status": {"count": 1}})).await.expect(StatusCode::OK);
 }
 
@@ -121,11 +120,8 @@ async fn what_has_not_changed_is_not_held_against_an_object() {
     let low = ask_as(&api, "PATCH", &one, MERGE, json!({"spec": {"low": 1}})).await;
     low.expect(StatusCode::OK);
     let high = ask_as(&api, "PATCH", &one, MERGE, json!({"spec": {"high": 9}})).await;
-    assert!(
-        high.message().contains("spec.high in body should be greater than or equal to 10"),
-        "{}",
-        high.message()
-    );
+    expect![[r#"PodSet.ex.io "a" is invalid: spec.high: Invalid value: 9: spec.high in body should be greater than or equal to 10"#]]
+    .assert_eq(high.message());
     assert_eq!(post(&api, PODSETS, podset("b", 1, 2)).await.code, 422);
 }
 

@@ -1,6 +1,7 @@
 //! Create, update, delete.
 
 use super::*;
+use expect_test::expect;
 
 #[tokio::test]
 async fn create_stamps_and_answers_201() {
@@ -217,8 +218,8 @@ async fn selectors_are_immutable_and_must_match() {
     let empty = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "e"}, "spec": {}});
     let empty = post(&api, DEPLOYMENTS, empty).await.expect(StatusCode::UNPROCESSABLE_ENTITY);
     let text = empty["message"].as_str().unwrap();
-    assert!(text.contains("spec.selector: Required value"), "{text}");
-    assert!(text.contains("spec.template.spec.containers: Required value"), "{text}");
+    expect![[r#"Deployment.apps "e" is invalid: [spec.selector: Required value, spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`, spec.template.spec.containers: Required value]"#]]
+    .assert_eq(text);
 }
 
 #[tokio::test]
@@ -240,7 +241,8 @@ async fn finalizers_hold_and_the_last_one_lets_go() {
         json!({"metadata": {"finalizers": ["ex.io/hold", "ex.io/new"]}}),
     )
     .await;
-    assert!(added.message().contains("no new finalizers can be added if the object is being deleted"));
+    expect![[r#"ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"ex.io/new"}"#]]
+    .assert_eq(added.message());
     let freed = ask_as(
         &api,
         "PATCH",
@@ -417,7 +419,8 @@ async fn what_is_not_there_and_what_cannot_be_done() {
     assert_eq!(verb["reason"], "MethodNotAllowed");
     let proto = ask_as(&api, "POST", MAPS, "application/vnd.kubernetes.protobuf", json!({})).await;
     assert_eq!(proto.code, 400);
-    assert!(proto.message().contains("does not appear to be a protobuf message"), "{}", proto.message());
+    expect!["provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"]
+        .assert_eq(proto.message());
     let odd = ask_as(&api, "POST", MAPS, "text/plain", json!({})).await;
     assert_eq!(odd.code, 415);
     let kind = post(&api, MAPS, deployment("a")).await.expect(StatusCode::BAD_REQUEST);

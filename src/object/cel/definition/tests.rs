@@ -94,6 +94,28 @@ fn rules_that_may_cost_too_much_are_refused() {
     assert!(faults(&one(&matched), None).is_empty());
 }
 
+/// Since 1.37 the API server knows how long a name may be.
+#[test]
+fn rules_about_the_name_cost_as_much_as_a_name_may_be_long() {
+    let list = json!({"type": "array", "maxItems": 1000, "items": {"type": "string", "maxLength": 10}});
+    let refused = |compared: &str, metadata: Value| {
+        let mut crd = versions(&[(
+            "v1",
+            json!({"type": "object", "properties": {"l": list, "long": {"type": "string"}}}),
+        )]);
+        let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["metadata"] = metadata;
+        schema["x-kubernetes-validations"] =
+            json!([{"rule": format!("self.spec.l.all(x, x.startsWith({compared}))")}]);
+        !expensive(&crd, None).is_empty()
+    };
+    assert!(refused("self.spec.long", json!({"type": "object"})));
+    assert!(!refused("self.metadata.name", json!({"type": "object"})));
+    let longer =
+        json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 3_000_000}}});
+    assert!(!refused("self.metadata.name", longer));
+}
+
 /// controller-gen puts two defaults of one field into `allOf`; a real server takes no default there.
 #[test]
 fn defaults_of_controller_gen_that_a_server_refuses_are_refused() {
