@@ -129,7 +129,7 @@ impl Told {
         if !what.as_ref().is_empty() {
             self.title = format!("{}: {}", self.rule.name, what.as_ref());
         }
-        self.why = why.into();
+        self.why = why.into().split_whitespace().collect::<Vec<_>>().join(" ");
         self
     }
 
@@ -142,6 +142,13 @@ impl Told {
     /// or of its object.
     pub(super) fn place_in(&mut self, evidence: &Evidence) {
         if self.place.is_some() || self.reconcile != evidence.reconcile {
+            return;
+        }
+        // An Event is sent by a goroutine of the recorder: what else the reconcile wrote says nothing of it.
+        let is_event =
+            |write: &&WriteFact| write.event.as_ref().is_some_and(|event| event.reason == self.field);
+        if let Some(write) = evidence.writes.iter().chain(&evidence.beside).find(is_event) {
+            self.place.clone_from(&write.place);
             return;
         }
         let object = self.about.as_ref().unwrap_or(&self.object).key();

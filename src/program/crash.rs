@@ -134,6 +134,7 @@ fn last_error(lines: &[String]) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn lines(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
@@ -175,7 +176,8 @@ mod tests {
             found.message.as_deref(),
             Some("problem running manager: listen tcp :8081: bind: address already in use")
         );
-        assert!(found.hint.unwrap().contains("port"));
+        expect!["another program uses this port: stop it, or give this program another port under `operator.args` in opdev.yaml"]
+        .assert_eq(&found.hint.unwrap());
         assert_eq!(reason(&lines("no\nway\n\n"), Path::new("/"), "").message.as_deref(), Some("way"));
         assert_eq!(reason(&[], Path::new("/"), ""), Reason::default());
     }

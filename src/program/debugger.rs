@@ -213,6 +213,7 @@ pub(super) fn attach(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_os::child::status_words;
     use tokio::net::TcpListener;
 
@@ -241,7 +242,8 @@ mod tests {
         assert!(is_taken(&address).unwrap().contains(&address));
         drop(taken);
         assert_eq!(is_taken("127.0.0.1:0"), None);
-        assert!(is_taken("foo").unwrap().contains("--debug: foo"));
+        expect!["--debug: foo is no address of this machine: invalid socket address"]
+            .assert_eq(&is_taken("foo").unwrap());
         assert!(is_open_to_others("0.0.0.0:2346") && is_open_to_others(":2345"));
         assert!(!is_open_to_others("127.0.0.1:2345") && !is_open_to_others("[::1]:1"));
         assert!(!is_open_to_others("localhost:1"));

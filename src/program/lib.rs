@@ -5,6 +5,7 @@
 
 pub mod audit;
 mod build;
+pub mod complaints;
 mod connections;
 mod crash;
 mod debugger;

@@ -211,7 +211,7 @@ async fn begin(
     if serving.is_some() {
         plan.watch.extend(watched(&place.project.root, &plan.dir));
     }
-    let tracing = trace(place, folder, certificates, &mut environment).await;
+    let tracing = trace(place, folder, certificates.flatten(), &mut environment).await;
     if let Some(tracing) = tracing.as_ref().filter(|_| plan.trace.injects()) {
         add_to_python(&mut plan, tracing.socket(), place).await;
     }

@@ -97,7 +97,7 @@ pub(crate) async fn certified(
     events: &EventSink,
     (is_go, port): (bool, u16),
     environment: &mut Environment,
-) -> Result<Option<(Serving, PathBuf)>> {
+) -> Result<Option<(Serving, Option<PathBuf>)>> {
     let (root, manifests) = (project.root.clone(), project.manifests.clone());
     let said = move || read(&root, manifests.as_deref());
     let said = tokio::task::spawn_blocking(said).await.unwrap_or_default();
@@ -114,6 +114,8 @@ pub(crate) async fn certified(
             variables.insert("TMPDIR".to_owned(), temporary.path().display().to_string());
         }
     }
+    // A program that makes its certificate itself waits for it in a folder of its own.
+    let for_program = said.webhooks.own.is_none().then(|| folder.path().to_owned());
     let serving = Serving {
         client: connection.client.clone(),
         events: events.clone(),
@@ -126,7 +128,7 @@ pub(crate) async fn certified(
         authority,
         cleared: Arc::default(),
     };
-    Ok(Some((serving, folder.path().to_owned())))
+    Ok(Some((serving, for_program)))
 }
 
 /// The globs of the manifests, as seen from the folder of the program: a save of one is a start, and with it

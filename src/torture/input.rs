@@ -77,6 +77,7 @@ pub(super) fn unlearned(wanted: &[String], all: BTreeSet<String>, left_out: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_scenario_that_no_sample_has_is_no_lack_of_time() {
@@ -84,6 +85,6 @@ mod tests {
         let wanted = ["grow".to_owned()];
         let words = unlearned(&wanted, all(), 0);
         assert_eq!(words, "no sample has the scenario grow: the samples have child, recreate");
-        assert!(unlearned(&wanted, all(), 1).contains("the time was over"));
+        expect!["the time was over before a scenario was learned"].assert_eq(&unlearned(&wanted, all(), 1));
     }
 }

@@ -6,7 +6,6 @@
 
 mod acts;
 mod campaign;
-mod complaints;
 mod fields;
 mod input;
 mod judge;

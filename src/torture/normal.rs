@@ -5,10 +5,13 @@ use super::query::LEADER;
 use jiff::Timestamp;
 use opdev_event::mask;
 use opdev_object::meta;
+use regex::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::str::FromStr as _;
+use std::sync::LazyLock;
 
 /// The fields of an object that count, by their paths.
 pub(super) type Fields = BTreeMap<String, String>;
@@ -87,6 +90,9 @@ const RANDOM_LETTERS: usize = 5;
 /// names, too.
 pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
     if let Some(prefix) = object.and_then(|object| object["metadata"]["generateName"].as_str()) {
+        // The hash of a pod template differs where a value in it does.
+        let hash = object.and_then(|object| meta::label(object, "pod-template-hash"));
+        let prefix = hash.and_then(|hash| prefix.strip_suffix(&format!("{hash}-"))).unwrap_or(prefix);
         return format!("{prefix}{ANY}");
     }
     match name.len().checked_sub(RANDOM_LETTERS).filter(|at| *at > 0 && name.is_char_boundary(*at)) {
@@ -171,6 +177,7 @@ fn flatten(path: &str, value: &Value, secret: bool, found: &mut Fields) {
         Value::Object(entries) if !entries.is_empty() => {
             for (key, value) in entries.iter().filter(|(key, _)| !left_out(path, key)) {
                 let secret = secret && (!path.is_empty() || matches!(key.as_str(), "data" | "stringData"));
+                let key = without_uids(key);
                 let part = if key.contains(['.', '/']) { format!("[{key}]") } else { format!(".{key}") };
                 flatten(&format!("{path}{part}"), value, secret && !path.starts_with(".metadata"), found);
             }
@@ -189,7 +196,16 @@ fn flatten(path: &str, value: &Value, secret: bool, found: &mut Fields) {
         }
         value => {
             let secret = secret || mask::is_secret_path(path);
-            found.insert(path.to_owned(), if secret { hidden(value) } else { shown(path, value) });
+            let new = if secret { hidden(value) } else { shown(path, value) };
+            match found.get_mut(path) {
+                None => drop(found.insert(path.to_owned(), new)),
+                // Two keys differ only in a uid.
+                Some(known) => {
+                    let mut both: Vec<&str> = known.split(", ").chain([new.as_str()]).collect();
+                    both.sort_unstable();
+                    *known = both.join(", ");
+                }
+            }
         }
     }
 }
@@ -222,8 +238,16 @@ fn shown(path: &str, value: &Value) -> String {
     match value {
         Value::String(text) if is_time(text) => ANY.to_owned(),
         _ if path == ".metadata.deletionTimestamp" || is_version(path) => ANY.to_owned(),
-        value => plain(value),
+        value => without_uids(&plain(value)).into_owned(),
     }
+}
+
+/// A text in which each uid is any: operators write those of other objects into names, labels and
+/// annotations.
+fn without_uids(text: &str) -> Cow<'_, str> {
+    static UID: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").ok());
+    UID.as_ref().map_or(Cow::Borrowed(text), |uid| uid.replace_all(text, ANY))
 }
 
 /// Returns true if the last key of a path names the resourceVersion or the uid of another object, as
@@ -320,6 +344,25 @@ mod tests {
         assert_eq!(steady_name(None, "set-pod5mv9m"), "set-pod*");
         assert_eq!(steady_name(None, "set-pod-1"), "set-pod-1");
         assert_eq!(steady_name(None, "kafka"), "kafka");
+    }
+
+    #[test]
+    fn uids_of_other_objects_and_hashes_of_templates_are_any() {
+        let uid = "e8d0dfd2-bc71-465d-b0d4-b0075bf1845e";
+        assert_eq!(without_uids(&format!("a/{uid}.b-{uid}")), "a/*.b-*");
+        assert_eq!(
+            without_uids("e8d0dfd2-bc71-465d-b0d4-b0075bf1845g"),
+            "e8d0dfd2-bc71-465d-b0d4-b0075bf1845g"
+        );
+        let pod = |hash: &str| {
+            json!({"kind": "Pod", "metadata": {"name": format!("web-{hash}-abcde"),
+                "generateName": format!("web-{hash}-"), "labels": {"pod-template-hash": hash, uid: "x"}}})
+        };
+        let id = |object: &Value| steady_name(Some(object), meta::name(object).unwrap());
+        assert_eq!(id(&pod("5f5d")), "web-*");
+        assert_eq!(id(&pod("5f5d")), id(&pod("7c9b")));
+        let pod = pod("5f5d");
+        assert!(snapshot([&pod].into_iter())["Pod web-*"].contains_key(".metadata.labels.*"));
     }
 
     #[test]

@@ -1,21 +1,22 @@
 //! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started,
 //! killed, and known to be settled.
 
-use super::complaints::Complaints;
 use super::judge::FAIL;
 use super::record::Record;
 use super::told::Told;
 use anyhow::{Context as _, Result};
 use kube::Client;
+use opdev_cluster::Certificates;
 use opdev_controlplane::{ControlPlane, Listening, ObservedToken, User};
 use opdev_event::sink::EventSink;
 use opdev_event::sink::ReconcileNumbers;
-use opdev_event::{Event, QueueChanged};
+use opdev_event::{Event, QueueChanged, mask};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_os::child::{GroupEnd, Launch, Printed, printed_and_heard};
 use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_program::complaints::Complaints;
 use opdev_project::program::settings::KUBECONFIG;
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
@@ -252,7 +253,12 @@ impl Running {
         let named = start.env.iter().map(|(name, value)| (name.clone(), value.replace(KUBECONFIG, &path)));
         let mut env: BTreeMap<String, String> = named.collect();
         env.insert("KUBECONFIG".to_owned(), path);
-        let traced = told.iter().flat_map(Told::environment);
+        // controller-runtime looks for it below the folder for temporary files.
+        let temporary = private.folder("tmp")?;
+        let certificates = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
+        Certificates::write(plane, &certificates)?;
+        env.entry("TMPDIR".to_owned()).or_insert_with(|| temporary.path().display().to_string());
+        let traced = told.iter().flat_map(|told| told.environment(certificates.path()));
         env.extend(traced.map(|(name, value)| (name.to_owned(), value)));
         let dir = start.dir.clone();
         let complaints = Arc::<Complaints>::default();
@@ -326,9 +332,12 @@ impl Operator {
 
     /// Errors that a program has printed again and again since these were asked for last, where it tells of
     /// no reconciles.
-    pub(super) fn complaints(&self) -> BTreeSet<String> {
+    pub(super) fn complaints(&self, plane: &ControlPlane) -> BTreeSet<String> {
         match self {
-            Operator::Program(Running { told: None, complaints, .. }) => complaints.take(),
+            Operator::Program(Running { told: None, complaints, .. }) => {
+                let secrets = secrets(plane);
+                complaints.take(|text| mask::text(text, &secrets))
+            }
             Operator::Own(_) | Operator::Program(_) => BTreeSet::new(),
         }
     }
@@ -468,6 +477,24 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
             return;
         }
     }
+}
+
+/// The words of an operator without the values of the Secrets that are there: programs print what they please.
+pub(super) fn without_secrets(plane: &ControlPlane, texts: BTreeSet<String>) -> BTreeSet<String> {
+    if texts.is_empty() {
+        return texts;
+    }
+    let secrets = secrets(plane);
+    texts.iter().map(|text| mask::text(text, &secrets)).collect()
+}
+
+/// The values of all Secrets, the longest first: one may stand in another.
+fn secrets(plane: &ControlPlane) -> Vec<String> {
+    let stored = plane.api().registry().store.list("secrets", None).items;
+    let mut secrets: Vec<String> =
+        stored.iter().flat_map(|secret| mask::secrets_of_object(&secret.glance())).collect();
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets
 }
 
 /// All objects that an operator may have a part in.

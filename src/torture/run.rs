@@ -4,7 +4,7 @@
 use super::campaign::bad_pods;
 use super::judge::Outcome;
 use super::normal::{self, Snapshot};
-use super::operator::{Operator, Subject, first_call, objects};
+use super::operator::{Operator, Subject, first_call, objects, without_secrets};
 use super::plan::{Disturbance, Possible, Write};
 use super::record::{LONGEST_REASON, Record, is_of};
 use super::restless::RESTLESS;
@@ -109,8 +109,8 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
     let after = stage.snapshot(|object| bystander.is_some() && is_of(object, bystander));
     let mut troubles = stage.troubles.clone();
     if let Some(operator) = &mut stage.operator {
-        troubles.extend(operator.failing());
-        troubles.extend(operator.ended().await);
+        let said = operator.failing().into_iter().chain(operator.ended().await).collect();
+        troubles.extend(without_secrets(&stage.plane, said));
     }
     let (noted, opened) = (stage.record.noted(), stage.record.ruled.opened());
     let mut refused = if input.scenario.is_check() { stage.warnings() } else { BTreeMap::new() };
@@ -372,6 +372,7 @@ impl<'a> Stage<'a> {
                 return Ok(());
             };
             if let Some(why) = operator.ended().await {
+                let why: String = without_secrets(&self.plane, [why].into()).into_iter().collect();
                 // As the kubelet does; a program that ends again and again is told of once.
                 if self.troubles.contains(&why) || self.troubles.len() > 3 {
                     return Ok(());

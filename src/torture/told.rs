@@ -4,7 +4,8 @@
 
 use super::restless::{Begun, Lately};
 use opdev_findings::facts::record::{Begin, End, Record, Traced};
-use std::collections::{BTreeMap, HashMap};
+use opdev_findings::facts::simulated::names_pods;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ struct Reconciles {
     idle: HashMap<String, u32>,
     /// How often in a row those of an object failed, and the last error.
     failing: BTreeMap<String, (u32, String)>,
+    /// Those whose last error came from a simulated pod: the application in it does not answer.
+    without_pods: BTreeSet<String>,
 }
 
 impl Reconciles {
@@ -75,9 +78,13 @@ impl Reconciles {
         if let Some(due) = after.and_then(|after| Instant::now().checked_add(after)) {
             self.later.insert(of.clone(), due);
         }
+        self.without_pods.remove(&of);
         if end.error.is_empty() && end.panic.is_empty() {
             self.failing.remove(&of);
             return;
+        }
+        if end.panic.is_empty() && names_pods(&end.error) {
+            self.without_pods.insert(of.clone());
         }
         let place = match end.panic_place.as_str() {
             "" => String::new(),
@@ -109,6 +116,16 @@ impl Reconciles {
             idle < tries && *due <= now + SOON && now <= *due + OVERDUE
         };
         !self.open.is_empty() || self.later.iter().any(|(of, due)| soon(of, due))
+    }
+}
+
+impl Reconciles {
+    fn fail_often(&self, attempts: u32) -> Vec<(String, String)> {
+        let often = self
+            .failing
+            .iter()
+            .filter(|(of, (failed, _))| *failed >= attempts && !self.without_pods.contains(*of));
+        often.map(|(of, (_, why))| (of.clone(), why.clone())).collect()
     }
 }
 
@@ -149,9 +166,12 @@ impl Told {
         Ok(Told { seen, news, socket, _listener: listener, _hearing: hearing })
     }
 
-    /// The variables that the program needs.
-    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
-        environment(&self.socket, &ManagerOptions::default())
+    /// The variables that the program needs. Several of them run at once, so that none has the usual port for
+    /// its webhooks, which nobody calls.
+    pub(super) fn environment(&self, certificates: &Path) -> Vec<(&'static str, String)> {
+        let webhook_cert_dir = Some(certificates.display().to_string());
+        let options = ManagerOptions { webhook_port: Some(0), webhook_cert_dir, ..ManagerOptions::default() };
+        environment(&self.socket, &options)
     }
 
     /// Returns true if a reconcile is under way or comes soon.
@@ -183,9 +203,7 @@ impl Told {
 
     /// Objects whose reconciles failed at least so often in a row, with the last error.
     pub(super) fn failing(&self, attempts: u32) -> Vec<(String, String)> {
-        let seen = lock(&self.seen);
-        let often = seen.failing.iter().filter(|(_, (failed, _))| *failed >= attempts);
-        often.map(|(of, (_, why))| (of.clone(), why.clone())).collect()
+        lock(&self.seen).fail_often(attempts)
     }
 }
 
@@ -222,6 +240,15 @@ mod tests {
         assert!(told.open.is_empty());
         let failing: Vec<_> = told.failing.into_iter().collect();
         assert_eq!(failing, [("a by store".to_owned(), (2, "no luck (controllers/a.go:4)".to_owned()))]);
+    }
+
+    #[test]
+    fn an_application_that_does_not_answer_is_no_fault_of_the_operator() {
+        let mut told =
+            ended(Duration::ZERO, "All attempts fail:\n#1: Get \"http://db.default.svc:4000\": refused");
+        assert!(told.fail_often(1).is_empty());
+        told.once("2", Duration::ZERO, "no luck");
+        assert_eq!(told.fail_often(1).len(), 1);
     }
 
     #[test]

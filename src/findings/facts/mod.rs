@@ -15,7 +15,7 @@ mod restarts;
 mod said;
 pub(super) mod selectors;
 pub(super) mod shared;
-mod simulated;
+pub mod simulated;
 pub(super) mod templates;
 mod track;
 mod unanswered;
@@ -31,7 +31,7 @@ pub(super) use track::{ABSENT, KEPT, Track};
 pub(super) use waits::{Pending, Wait};
 
 use jiff::{SignedDuration, Timestamp};
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{Cause, CauseKind, Place, SourcesChanged, WatchEvent};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -320,6 +320,13 @@ impl Table {
             track.unchanged.clear();
             track.times_only = 0;
             track.idle = 0;
+        }
+        // A reconcile that puts back a child may say so in the status for a moment.
+        let put_back = |write: &WriteFact| {
+            write.created && self.makers.get(&write.object.key()).is_some_and(|maker| maker.deleted.is_none())
+        };
+        if evidence.writes.iter().any(put_back) {
+            track.fields.retain(|(object, path), _| *object != place.1 || !path.starts_with(".status"));
         }
         track.take_writes(evidence);
         track.take_idle(evidence);

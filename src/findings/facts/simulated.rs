@@ -9,6 +9,15 @@ const REFUSED: [&str; 3] = ["simulated", "/exec", "/proxy"];
 /// The names and addresses under which a program reaches pods on the embedded control plane.
 const ADDRESSES: [&str; 4] = [".svc", "10.244.", "10.96.", "172.18."];
 
+/// Answers of the API server, which may name an address, too.
+const ANSWERS: [&str; 5] = ["is invalid", "is forbidden", "not found", "already exists", "webhook"];
+
+/// Returns true if an error comes from simulated pods, and is no answer of the API server.
+pub fn names_pods(error: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    (error.contains("simulated") || has(&ADDRESSES)) && !has(&ANSWERS)
+}
+
 impl Table {
     /// True if a simulated pod may be why the reconcile failed: it looked for pods or their addresses, and no
     /// answer of the API server or of the cache is in its error.

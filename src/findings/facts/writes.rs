@@ -1,7 +1,7 @@
 //! Writes in turn, refusals and Events, by object.
 
 use super::{EVENTS_KEPT, KEPT, Table, Turn, call_of, is_never};
-use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
 
 impl Table {
     pub(super) fn take_turns(&mut self, evidence: &Evidence) {
@@ -33,7 +33,9 @@ impl Table {
 
     pub(super) fn take_refusals(&mut self, evidence: &Evidence) {
         for write in &evidence.writes {
-            if !write.unchanged {
+            // An accepted update without a change had the newest version, too; patches need none.
+            let of_spec = write.subresource.is_empty() && write.verb == WriteVerb::Update;
+            if !write.unchanged || of_spec {
                 self.conflicts.remove(&write.object.key());
             }
         }

@@ -71,6 +71,10 @@ pub(super) async fn checks(
             }
         }
     };
+    if facts.made.is_empty() && wanted.iter().any(|name| [STRANGER, NAMES].contains(name)) {
+        let why = "the operator makes nothing of it, so that no other owner and no long name was tried";
+        report.notes.push(format!("{}: {why}", sample.path));
+    }
     let mut all = Vec::new();
     if wanted.contains(&STRANGER) {
         all.extend(stranger::scenarios(sample, &facts.made, input.level));

@@ -76,7 +76,13 @@ fn minimal(object: &Value) -> Option<Value> {
         ("", "ConfigMap") => ("data", json!({ "made-by": SOMEBODY })),
         ("", "Secret") => ("stringData", json!({ "made-by": SOMEBODY })),
         ("", "Service") => {
-            ("spec", json!({"selector": labels, "ports": [{"name": SOMEBODY, "port": 9, "protocol": "TCP"}]}))
+            let mut spec =
+                json!({"selector": labels, "ports": [{"name": SOMEBODY, "port": 9, "protocol": "TCP"}]});
+            // No update changes that, so the API server would answer instead of the operator.
+            if object["spec"]["clusterIP"] == "None" {
+                meta::put(&mut spec, &["clusterIP"], "None");
+            }
+            ("spec", spec)
         }
         ("apps", "Deployment") => ("spec", workload()),
         ("apps", "StatefulSet") => {

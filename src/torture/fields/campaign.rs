@@ -258,6 +258,9 @@ impl Round<'_> {
                  custom resource names"
             ));
         }
+        if let Some(said) = ran.said.first() {
+            report.notes.push(format!("{mutation}: {said}, and its status says so"));
+        }
         if differences.is_empty() && effect.is_none() {
             report.without_effect.push(format!("{mutation}"));
         }

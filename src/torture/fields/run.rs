@@ -1,9 +1,9 @@
 //! One field changed, and changed back, beside a new object that has the change from the start.
 
 use super::mutation::{Mutation, changed};
-use crate::judge::{Difference, Ignored, Rule, snapshots};
+use crate::judge::{Difference, FAIL, Ignored, Rule, snapshots};
 use crate::normal::{self, Fields, Snapshot};
-use crate::operator::{Operator, objects};
+use crate::operator::{Operator, objects, without_secrets};
 use crate::run::{RunInput, Stage};
 use crate::scenario::{Sample, Step, head, name};
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +12,7 @@ use opdev_object::meta;
 use opdev_object::patch::create_merge_patch;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The namespaces of the changed object and of the new one.
@@ -37,6 +38,8 @@ pub(super) struct FieldRan {
     pub(super) says_otherwise: bool,
     /// The error while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
+    /// Such errors that the status of the custom resource tells: the operator refuses the value in its way.
+    pub(super) said: BTreeSet<String>,
     /// Errors that the program has printed again and again before the change.
     complaints: BTreeSet<String>,
     /// True if the operator could not serve the sample as it is.
@@ -155,7 +158,11 @@ async fn steps(
     if !of_reference {
         now.extend(complaints.difference(&ran.complaints).cloned());
     }
-    ran.troubles = now.difference(&before).map(|trouble| here(trouble)).collect();
+    let own = own(stage, base);
+    (ran.said, ran.troubles) = now
+        .difference(&before)
+        .map(|trouble| here(trouble))
+        .partition(|trouble| own.as_ref().is_some_and(|own| says(&own["status"], trouble)));
     if namespaced && !mutation.is_some_and(Mutation::takes_reference) {
         new_object(stage, &change.in_sample(&sample), base, &mut ran).await?;
         // Nobody knows the meaning of the new value: a new object that cannot use it proves nothing.
@@ -188,7 +195,7 @@ async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut
     ran.new = Some(made);
     let good = Sample { objects: vec![base.clone()], ..Sample::default() }.moved(NAMESPACES[1], None);
     let Some(good) = good.objects.first() else { return Ok(()) };
-    if good == object || !lacks && ran.troubles.is_empty() {
+    if good == object || !lacks && ran.troubles.is_empty() && ran.said.is_empty() {
         return Ok(());
     }
     send(stage, object, &create_merge_patch(object, good)).await?;
@@ -203,6 +210,37 @@ async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut
     stage.rest().await?;
     ran.stays = stage.left(&gone).map(|id| here(&id));
     Ok(())
+}
+
+/// The object as it is now.
+fn own(stage: &Stage<'_>, wanted: &Value) -> Option<Arc<Value>> {
+    let wanted = normal::id(wanted);
+    objects(&stage.plane).into_iter().find(|object| normal::id(object) == wanted)
+}
+
+/// Returns true if a text of a status has the innermost cause of an error that reconciles end with.
+fn says(status: &Value, trouble: &str) -> bool {
+    /// Shorter causes stand in any text.
+    const TELLING: usize = 10;
+    let Some((_, error)) = trouble.split_once(&format!("{FAIL}: ")) else { return false };
+    if error.contains("panic") || error.contains("runtime error") {
+        return false;
+    }
+    // The place in the code comes last.
+    let is_place = |text: &str| {
+        text.rsplit_once(':').is_some_and(|(_, line)| line.trim_end_matches(')').parse::<u32>().is_ok())
+    };
+    let error =
+        error.rsplit_once(" (").filter(|(_, place)| is_place(place)).map_or(error, |(error, _)| error);
+    let cause = error.rsplit(": ").next().unwrap_or(error).trim();
+    let has = |text: &str| here(text).contains(cause);
+    cause.len() >= TELLING
+        && match status {
+            Value::String(text) => has(text),
+            Value::Array(items) => items.iter().any(|item| says(item, trouble)),
+            Value::Object(fields) => fields.values().any(|field| says(field, trouble)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
 }
 
 /// The object's status without what changes with each generation.
@@ -220,13 +258,14 @@ async fn send(stage: &Stage<'_>, object: &Value, patch: &Value) -> Result<()> {
 }
 
 fn troubles(stage: &Stage<'_>) -> BTreeSet<String> {
-    let mut found = stage.operator.as_ref().map(Operator::failing).unwrap_or_default();
+    let failing = stage.operator.as_ref().map(Operator::failing).unwrap_or_default();
+    let mut found = without_secrets(&stage.plane, failing);
     found.extend(stage.troubles.iter().cloned());
     found
 }
 
 fn complaints(stage: &Stage<'_>) -> BTreeSet<String> {
-    stage.operator.as_ref().map(Operator::complaints).unwrap_or_default()
+    stage.operator.as_ref().map(|operator| operator.complaints(&stage.plane)).unwrap_or_default()
 }
 
 fn here(text: &str) -> String {
@@ -292,7 +331,8 @@ pub(super) fn judge(
     ignored: &[Ignored],
 ) -> Vec<Difference> {
     let mut found = snapshots(&ran.base, &ran.back, Rule::BackAgain);
-    if let Some(new) = &ran.new {
+    // What the operator refuses it does not make for a new object.
+    if let Some(new) = ran.new.as_ref().filter(|_| ran.said.is_empty() || !ran.troubles.is_empty()) {
         found.extend(snapshots(new, &ran.changed, Rule::Fresh));
     }
     if let Some(healed) = &ran.healed {
@@ -394,6 +434,18 @@ mod tests {
         assert!(
             judge(&FieldRan { healed: Some(base), stays: None, ..ran }, &BTreeSet::new(), &[]).is_empty()
         );
+    }
+
+    #[test]
+    fn a_status_that_has_the_cause_of_an_error_says_it() {
+        let status = serde_json::json!({"conditions": [{"type": "Ready", "status": "False",
+            "message": "not valid: hosts is required, but not set"}]});
+        let of = |error: &str| format!("reconciles of Db NAMESPACE/a {FAIL}: {error}");
+        assert!(says(&status, &of("ingress: hosts is required, but not set (controllers/a.go:12)")));
+        assert!(says(&status, &of("hosts is required, but not set")));
+        assert!(!says(&status, &of("ports are required, but not set")));
+        assert!(!says(&status, &of("not set")), "such a short text stands anywhere");
+        assert!(!says(&status, &of("runtime error: hosts is required, but not set")), "a panic is none");
     }
 
     #[test]

@@ -96,6 +96,7 @@ fn lacks_namespace(refusal: &RefusalFact) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
+    use expect_test::expect;
 
     #[test]
     fn what_the_server_refuses_twice_is_told_but_not_what_ends_well() {
@@ -155,7 +156,9 @@ mod tests {
         };
         let unknown = "the server could not find the requested resource";
         let told = run("shelves/a/status", unknown, true);
-        assert!(told.len() == 1 && told[0].contains("+kubebuilder:subresource:status"), "{told:?}");
+        assert_eq!(told.len(), 1, "{told:?}");
+        expect!["The CRD has no status subresource: add +kubebuilder:subresource:status above the type, and make and apply the CRD anew."]
+        .assert_eq(&told[0]);
         let gone = "shelves.lib.example.com \"a\" not found";
         assert!(run("shelves/a/status", gone, true).is_empty(), "it has gone meanwhile");
         assert!(run("shelves/a/status", unknown, false).is_empty(), "nobody has seen it");

@@ -39,7 +39,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 known.row
             )
         };
-        let told = Told::of(&RULE, evidence).say(&key.kind, why);
+        let told = Told { place: refusal.place.clone(), ..Told::of(&RULE, evidence).say(&key.kind, why) };
         out.push(Told { severity: if again { Error } else { Warning }, field: key.to_string(), ..told });
         return;
     }
@@ -76,5 +76,29 @@ mod tests {
         assert_eq!(run(["1", "2", "3"], false), [("conflict".to_owned(), FindingSeverity::Warning)]);
         assert_eq!(run(["1", "1", "1"], false), [("conflict".to_owned(), FindingSeverity::Error)]);
         assert!(run(["1", "2", "3"], true).is_empty());
+    }
+
+    #[test]
+    fn a_write_between_that_changes_nothing_was_accepted_for_its_version() {
+        let conflict = || RefusalFact {
+            object: Some(child("Service", "web").key()),
+            verb: "update".to_owned(),
+            status: 409,
+            reason: "Conflict".to_owned(),
+            ..RefusalFact::default()
+        };
+        let run = |subresource: &str| {
+            let mut world = World::new();
+            for _ in 0..4 {
+                world.reconcile(|one| one.refusals = vec![conflict()]);
+                world.reconcile(|one| {
+                    let same = update(&child("Service", "web"), subresource, Vec::new());
+                    one.writes = vec![WriteFact { unchanged: true, ..same }];
+                });
+            }
+            world.rules().iter().any(|(rule, _)| rule == "conflict")
+        };
+        assert!(!run(""));
+        assert!(run("status"), "the status is written for itself");
     }
 }

@@ -83,6 +83,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
+    use expect_test::expect;
 
     fn deployment(replicas: i64, image: &str) -> Value {
         json!({"kind": "Deployment", "spec": {"replicas": replicas,
@@ -127,10 +128,8 @@ mod tests {
         let found = told(&old, &new, reconciled);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].0, ".spec.image");
-        assert!(
-            found[0].1.contains("still has nginx:1.25 at .spec.template.spec.containers[0].image"),
-            "{found:?}"
-        );
+        expect![".spec.image of Shelf default/a was changed from nginx:1.25 to nginx:1.27, shelf reconciled it and ended well, and Deployment default/a-web still has nginx:1.25 at .spec.template.spec.containers[0].image"]
+        .assert_eq(&found[0].1);
         let version = told(&json!({"version": "1.25"}), &json!({"version": "1.27"}), reconciled);
         assert_eq!(version.len(), 1, "the tag of an image: {version:?}");
         let size = told(&json!({"web": {"size": 2}}), &json!({"web": {"size": 3}}), reconciled);
@@ -203,12 +202,12 @@ mod tests {
         let tolerations = json!([{"key": "spot", "operator": "Exists"}]);
         let found = told(&json!({}), &json!({"tolerations": tolerations}), reconciled);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0].1.contains("was set") && found[0].1.contains("has none at .spec.template.spec"),
-            "{found:?}"
-        );
+        expect![".spec.tolerations of Shelf default/a was set, shelf reconciled it and ended well, and Deployment default/a-web has none at .spec.template.spec"]
+        .assert_eq(&found[0].1);
         let empty = told(&json!({"tolerations": []}), &json!({"tolerations": tolerations}), reconciled);
-        assert!(empty.len() == 1 && empty[0].1.contains("was set"), "an empty list is none: {empty:?}");
+        assert_eq!(empty.len(), 1, "an empty list is none: {empty:?}");
+        expect![".spec.tolerations of Shelf default/a was set, shelf reconciled it and ended well, and Deployment default/a-web has none at .spec.template.spec"]
+        .assert_eq(&empty[0].1);
         let name = |name: &str| json!({"web": {"resources": {"limits": {"cpu": name}}}});
         let found = told(&name("1"), &name("2"), reconciled);
         assert!(found.is_empty(), "no container had the old one: {found:?}");
@@ -336,7 +335,8 @@ mod tests {
         let found = run(pods(json!({"team": "a", "tier": "b", "app": "a"})), more());
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].0, ".spec.podLabels.cost");
-        assert!(found[0].1.contains("has none at .spec.template.metadata.labels"), "{found:?}");
+        expect![".spec.podLabels.cost of Shelf default/a was set, shelf reconciled it and ended well, and Deployment default/a-web has none at .spec.template.metadata.labels"]
+        .assert_eq(&found[0].1);
         assert!(run(pods(more()), more()).is_empty(), "it is there");
         assert!(run(pods(json!({"team": "a", "app": "a"})), more()).is_empty(), "labels are chosen");
         let selector =

@@ -75,6 +75,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
+    use expect_test::expect;
 
     /// A Deployment with its writers.
     fn deployment(replicas: i64, by: &str, more: &Value) -> Value {
@@ -157,8 +158,8 @@ mod tests {
         let (world, found) = run(&case());
         assert_eq!(found, [FindingSeverity::Error]);
         let why = &world.opened()[0].why;
-        assert!(why.contains("kubectl-edit changed .spec.replicas of Deployment"), "{why}");
-        assert!(why.contains("from 2 to 5") && why.contains("this field before"), "{why}");
+        expect!["kubectl-edit changed .spec.replicas of Deployment default/a-web from 2 to 5, shelf reconciled Shelf default/a and left it so; it has changed this field before"]
+        .assert_eq(why);
         let image = Some(".spec.template.spec.containers[name=web].image");
         let other = told(&Case { updated: image, ..case() });
         assert_eq!(other, [FindingSeverity::Hint], "some leave the number of replicas to others");

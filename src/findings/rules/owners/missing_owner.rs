@@ -100,6 +100,7 @@ fn told_as_hint(told: Told) -> Told {
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
+    use expect_test::expect;
 
     #[test]
     fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
@@ -168,7 +169,8 @@ mod tests {
         world.seen(&cr("backup-1"), shelf(1, json!({})));
         let told = missing_owner(&world);
         assert_eq!(told[0].0, FindingSeverity::Hint);
-        assert!(told[0].1.contains("several objects of kind Shelf can share it"), "{}", told[0].1);
+        expect!["ServiceAccount default/executor was made without an owner reference: several objects of kind Shelf can share it, and it stays when the last of them is deleted"]
+        .assert_eq(&told[0].1);
         world.unrelated(&child("ServiceAccount", "executor"));
         world.gone(&cr("backup-1"));
         world.wait(12);

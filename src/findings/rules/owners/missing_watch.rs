@@ -136,6 +136,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
+    use expect_test::expect;
 
     #[test]
     fn a_child_whose_events_never_come_back_is_told() {
@@ -169,9 +170,11 @@ mod tests {
             (told.len(), told[0].rule.as_str(), told[0].severity),
             (1, "missing-watch", FindingSeverity::Warning)
         );
-        assert!(told[0].fix.contains("Owns(&Service{})"), "{}", told[0].fix);
+        expect!["Watch the kind: Owns(&Service{}) in SetupWithManager."].assert_eq(&told[0].fix);
         let told = run(true, false, None, false);
-        assert!(told[0].fix.contains("controller reference"), "never: add Owns: {}", told[0].fix);
+        // Never: add Owns.
+        expect!["Owns() needs a controller reference: controllerutil.SetControllerReference, or Owns(…, builder.MatchEveryOwner)."]
+        .assert_eq(&told[0].fix);
         assert!(run(true, true, None, true).is_empty(), "the echo came");
         assert!(run(false, false, None, true).is_empty(), "made once and left alone");
         let told = run(true, false, Some(Duration::from_secs(60)), true);
@@ -261,7 +264,8 @@ mod tests {
             _ => None,
         });
         let newest = newest.unwrap();
-        assert!(newest.why.contains("was deleted by somebody else"), "{}", newest.why);
+        expect!["Service default/web was deleted by somebody else, and shelf made it again only when it ran for another reason"]
+        .assert_eq(&newest.why);
         assert_eq!((newest.times, newest.severity), (2, FindingSeverity::Error));
     }
 

@@ -38,10 +38,10 @@ pub struct ManagerOptions {
     /// How long a manager waits for its runnables when it stops.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "milliseconds")]
     pub graceful_shutdown_timeout: Option<Duration>,
-    /// Where webhooks are served, if the program has not made a webhook server of its own.
+    /// Where webhooks are served, unless by a server of the program's own type; 0 is any free port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_port: Option<u16>,
-    /// The folder with `tls.crt` and `tls.key` for webhooks, likewise.
+    /// The folder with `tls.crt` and `tls.key` for webhooks, where the program's own has no certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_cert_dir: Option<String>,
     /// True if the process ends itself when opdev closes the socket, so that it is never left behind.

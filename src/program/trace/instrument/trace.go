@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -229,16 +230,47 @@ func (w opdevTraceOptions) apply(o *manager.Options) []string {
 	}
 	// A server of the program's own type stays as it is.
 	if server, ok := o.WebhookServer.(*webhook.DefaultServer); ok {
-		if w.WebhookPort != nil && server.Options.Port == 0 {
+		if w.WebhookPort != nil && server.Options.Port != *w.WebhookPort {
 			server.Options.Port = *w.WebhookPort
+			if server.Options.Port == 0 {
+				// A server takes 0 for its usual port.
+				server.Options.Port = opdevTraceFreePort()
+			}
 			set = append(set, "webhookPort")
 		}
-		if w.WebhookCertDir != nil && server.Options.CertDir == "" {
-			server.Options.CertDir = *w.WebhookCertDir
+		if w.WebhookCertDir != nil && !opdevTraceHasCertificate(server.Options) {
+			server.Options.CertDir, server.Options.CertName, server.Options.KeyName = *w.WebhookCertDir, "tls.crt", "tls.key"
 			set = append(set, "webhookCertDir="+*w.WebhookCertDir)
 		}
 	}
 	return set
+}
+
+// A port that nobody listens on; 0 where there is none.
+func opdevTraceFreePort() int {
+	listener, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return 0
+	}
+	defer listener.Close()
+	if address, ok := listener.Addr().(*net.TCPAddr); ok {
+		return address.Port
+	}
+	return 0
+}
+
+// Whether the program's own folder has a certificate: flags may name one that is mounted in a pod only.
+func opdevTraceHasCertificate(o webhook.Options) bool {
+	for _, file := range [][2]string{{o.CertName, "tls.crt"}, {o.KeyName, "tls.key"}} {
+		name := file[0]
+		if name == "" {
+			name = file[1]
+		}
+		if _, err := os.Stat(filepath.Join(o.CertDir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Clients that are made from these configurations carry the id, too, whatever kubeconfig they read.
