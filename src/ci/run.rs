@@ -395,6 +395,7 @@ fn broken(name: String, error: &anyhow::Error) -> Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn samples() -> Vec<Scenario> {
         let sample =
@@ -432,9 +433,7 @@ mod tests {
         assert!("0/2".parse::<Shard>().is_err() && "3/2".parse::<Shard>().is_err());
         let missing = Pick { paths: vec!["config/sample".to_owned()], ..all };
         let error = picked(&missing, samples(), Vec::new()).unwrap_err().to_string();
-        assert!(
-            error.starts_with("config/sample is no folder") && error.contains("it has config/samples/b.yaml"),
-            "{error}"
-        );
+        expect!["config/sample is no folder with steps such as 00-install.yaml, and no sample of the project; it has config/samples/b.yaml, config/samples/a.yaml, more/c.yaml"]
+        .assert_eq(&error);
     }
 }

@@ -61,6 +61,7 @@ pub(super) fn bounded(answer: Answer, bounds: Bounds) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use http::Response;
     use hyper::body::Frame;
 
@@ -80,7 +81,7 @@ mod tests {
         let bounds = Bounds { largest: 20, ..Bounds::default() };
         assert_eq!(end(bounded(answer(stream::iter([part(), part()])), bounds)).await, Ok(16));
         let large = end(bounded(answer(stream::repeat(part())), bounds)).await.unwrap_err();
-        assert!(large.contains("larger than 20 bytes"), "{large}");
+        expect!["the answer of the API server is larger than 20 bytes"].assert_eq(&large);
         let bounds = Bounds { silent: Duration::from_millis(20), ..Bounds::default() };
         let silent = end(bounded(answer(stream::pending()), bounds)).await.unwrap_err();
         assert!(silent.contains("nothing more of its answer"), "{silent}");

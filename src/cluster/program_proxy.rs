@@ -122,6 +122,7 @@ fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use http::header::CONTENT_ENCODING;
     use std::sync::Mutex;
 
@@ -204,6 +205,7 @@ mod tests {
             serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap();
         assert_eq!(status["reason"], "ServiceUnavailable");
         let message = status["message"].as_str().unwrap();
-        assert!(message.contains("GET /api/v1/pods") && message.contains("connection refused"), "{message}");
+        expect!["opdev has no answer from the cluster to GET /api/v1/pods: ServiceError: connection refused"]
+            .assert_eq(message);
     }
 }

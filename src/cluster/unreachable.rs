@@ -208,6 +208,7 @@ pub(crate) fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn names() -> Names {
         Names {
@@ -254,7 +255,11 @@ mod tests {
             let text = problem.to_string();
             assert!(text.contains(what) && text.contains(place) && text.contains("--embedded"), "{text}");
         }
-        assert!(names().refused("the token").to_string().contains("kubectl --context prod auth whoami"));
+        expect![[r#"
+            the API server of context prod (https://10.0.0.1:6443) refuses the credentials (401 Unauthorized): the token
+              where: user jane in /k/config
+              to do: log in again as you do for kubectl, check with `kubectl --context prod auth whoami`, or start with --embedded to work without a cluster"#]]
+        .assert_eq(&names().refused("the token").to_string());
     }
 
     #[test]

@@ -354,6 +354,7 @@ impl File<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn of(text: &str, own: bool) -> Preferences {
         let mut all = Preferences::default();
@@ -427,7 +428,7 @@ mod tests {
         // A repository's file brings none.
         let theirs = of(text, false);
         assert_eq!(theirs.commands, []);
-        assert!(theirs.problems[0].message.contains("your own config.yaml only"), "{:?}", theirs.problems);
+        expect!["commands are taken from your own config.yaml only"].assert_eq(&theirs.problems[0].message);
         for (text, told) in [
             ("commands: top", "commands is a list"),
             ("commands: [{run: a}]", "needs a name"),

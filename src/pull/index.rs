@@ -265,6 +265,7 @@ pub(super) fn below(base: &Url, reference: &str) -> Result<Url> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     const TEXT: &str = "apiVersion: v1
 generated: \"2024-01-01T00:00:00Z\"
@@ -297,11 +298,13 @@ entries:
         assert_eq!(refused(""), "empty index.yaml file");
         assert_eq!(refused("entries: {}\n"), "no API version specified");
         let unknown = refused("apiVersion: v1\nentries:\n  a:\n  - {name: a, vresion: 1.0.0}\n");
-        assert!(unknown.contains("line 4") && unknown.contains("unknown field \"vresion\""), "{unknown}");
+        expect![[r#"line 4: error unmarshaling JSON: while decoding JSON: json: unknown field "vresion""#]]
+            .assert_eq(&unknown);
         assert!(Index::parse(b"{\"apiVersion\": \"v1\", \"more\": 1}").is_ok());
-        assert!(refused("- a\n").contains("no mapping"));
+        expect!["the index is no mapping"].assert_eq(&refused("- a\n"));
         let many = format!("apiVersion: v1\nentries: [{}]\n", "0,".repeat(MOST_VALUES));
-        assert!(refused(&many).contains("more than 5000000 values"));
+        expect!["the index holds more than 5000000 values; opdev reads no such index"]
+            .assert_eq(&refused(&many));
     }
 
     #[test]

@@ -256,6 +256,7 @@ pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn identifiers_are_those_that_go_takes() {
@@ -274,11 +275,27 @@ mod tests {
     fn a_kind_joins_the_scheme_as_its_package_does() {
         let of = |info: &str| registration("api/v1", info).map(|found| found.text("A"));
         let new = of("SchemeGroupVersion = 1\nSchemeBuilder = runtime.NewSchemeBuilder()").unwrap();
-        assert!(new.contains("scheme.AddKnownTypes(SchemeGroupVersion, &A{}, &AList{})"), "{new}");
+        expect![[r#"
+
+            func init() {
+            	SchemeBuilder.Register(func(scheme *runtime.Scheme) error {
+            		scheme.AddKnownTypes(SchemeGroupVersion, &A{}, &AList{})
+            		return nil
+            	})
+            }
+        "#]]
+        .assert_eq(&new);
         let old =
             of("SchemeBuilder = &scheme.Builder{GroupVersion: GroupVersion}\nSchemeGroupVersion").unwrap();
-        assert!(old.contains("SchemeBuilder.Register(&A{}, &AList{})"), "{old}");
+        expect![[r#"
+
+            func init() {
+            	SchemeBuilder.Register(&A{}, &AList{})
+            }
+        "#]]
+        .assert_eq(&old);
         let none = of("package v1").unwrap_err().to_string();
-        assert!(none.contains("api/v1/groupversion_info.go has no SchemeBuilder"), "{none}");
+        expect!["api/v1/groupversion_info.go has no SchemeBuilder, so that a Go program cannot know the types of this package: move the file away, and this command writes it anew"]
+        .assert_eq(&none);
     }
 }

@@ -90,6 +90,7 @@ fn is_version(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_chart_name_becomes_a_kind() {
@@ -118,10 +119,19 @@ mod tests {
         let error = |group: &str, version: &str, kind: &str| {
             check_kind(&Gvk::new(group, version, kind)).unwrap_err().to_string()
         };
-        assert!(error("", "v1", "A").contains("group cannot be empty"));
+        expect!["group cannot be empty if the domain is empty; give one such as --group cache"]
+            .assert_eq(&error("", "v1", "A"));
         assert!(error("Cache.my.domain", "v1", "A").starts_with("either Group or Domain is invalid: "));
-        assert!(error("cache.my.domain", "", "A").contains("--version v1alpha1"));
-        assert!(error("cache.my.domain", "v1", "memcached").contains("uppercase"));
+        expect!["version cannot be empty; give one such as --version v1alpha1"].assert_eq(&error(
+            "cache.my.domain",
+            "",
+            "A",
+        ));
+        expect![[r#"invalid Kind "memcached": must start with an uppercase character"#]].assert_eq(&error(
+            "cache.my.domain",
+            "v1",
+            "memcached",
+        ));
         assert!(error("cache.my.domain", "v1", "Mem-Cached-").contains("invalid Kind"));
         for chart in ["..", ".git", "a\n- group: b", "a b", "a:"] {
             assert!(check_chart(chart).unwrap_err().to_string().contains("is invalid"), "{chart:?}");

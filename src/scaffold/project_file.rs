@@ -237,6 +237,7 @@ pub(super) fn with_resource(text: &str, file: &ProjectFile, resource: &NewResour
 mod tests {
     use super::*;
     use crate::Layout;
+    use expect_test::expect;
 
     fn resource<'a>(kind: &'a str, version: &'a str) -> NewResource<'a> {
         NewResource {
@@ -292,11 +293,10 @@ mod tests {
         let (file, unknown) = read(text).unwrap();
         assert_eq!(file.layout, ["go.kubebuilder.io/v4"]);
         assert_eq!(unknown.len(), 2, "{unknown:?}");
-        assert!(
-            unknown[0].starts_with("PROJECT:10: ") && unknown[0].contains("`defaultingPath`"),
-            "{unknown:?}"
-        );
-        assert!(unknown[1].starts_with("PROJECT:11: ") && unknown[1].contains("`zz`"), "{unknown:?}");
+        expect!["PROJECT:10: operator-sdk v1.42.3 does not know the key `defaultingPath` and refuses the file; kubebuilder 4.14 and newer read it"]
+        .assert_eq(&unknown[0]);
+        expect!["PROJECT:11: operator-sdk v1.42.3 does not know the key `zz` and refuses the file; kubebuilder 4.14 and newer read it"]
+        .assert_eq(&unknown[1]);
     }
 
     #[test]

@@ -266,6 +266,7 @@ impl Drop for Undo<'_> {
 mod tests {
     use super::*;
     use crate::{InitOptions, Layout, init};
+    use expect_test::expect;
     use std::fs;
 
     fn options() -> InitOptions {
@@ -309,7 +310,11 @@ mod tests {
         let mut draft = Draft::new(&disk, false);
         init(&options(), &mut draft).unwrap();
         let error = write(folder.path(), &draft).unwrap_err().to_string();
-        assert!(error.contains("\n  config/rbac/role.yaml\n") && error.contains("--force"), "{error}");
+        expect![[r#"
+            nothing was written, because this file is there with other content, or cannot be read as text:
+              config/rbac/role.yaml
+            Move it away; --force replaces the ones that can be read"#]]
+        .assert_eq(&error);
         assert_eq!(names(folder.path()), before);
     }
 
@@ -469,10 +474,10 @@ mod tests {
         let mut draft = Draft::new(&disk, true);
         init(&options(), &mut draft).unwrap();
         let error = format!("{:#}", write(folder.path(), &draft).unwrap_err());
-        assert!(
-            error.contains("config/samples is a link") && error.contains("nothing was changed"),
-            "{error}"
-        );
+        expect![[r#"
+            nothing was changed: config/samples is a link or a file, and opdev writes through no link
+              to do: put a folder in its place, or name another folder"#]]
+        .assert_eq(&error);
         assert_eq!(names(folder.path()), before);
         assert!(names(outside.path()).is_empty());
     }
@@ -506,8 +511,9 @@ mod tests {
         let far = refused("stable/web");
         assert!(far.contains("repo stable not found") && far.contains("helm repo add"), "{far}");
         let wrong = refused("./nothing");
-        assert!(wrong.contains("not found: --helm-chart"), "{wrong}");
+        expect![[r#"path "./nothing" not found: --helm-chart takes a chart's folder or .tgz, its address, oci://HOST/PATH or REPOSITORY/CHART; with --helm-chart-repo URL its name"#]]
+        .assert_eq(&wrong);
         let none = refused(".");
-        assert!(none.contains("no Chart.yaml"), "{none}");
+        expect![". is not a chart: it has no Chart.yaml"].assert_eq(&none);
     }
 }

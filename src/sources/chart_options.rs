@@ -455,6 +455,7 @@ fn annotations(map: &Node) -> OptionValue<Annotations> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_object::yaml;
 
     fn read(text: &str) -> Result<ChartOptions, String> {
@@ -516,7 +517,8 @@ mod tests {
             error("annotations:\n  install: [{description: a/b}]\n  upgrade: [{description: a/b}]\n"),
             "3:13 annotation \"a/b\" already exists (give each its own name: `{disable-hooks: my.domain/no-hooks}`)"
         );
-        assert!(error("annotations: {install: [force]}\n").contains("known are disable-hooks, description"));
+        expect!["1:25 annotations.install has no option `force`; known are disable-hooks, description"]
+            .assert_eq(&error("annotations: {install: [force]}\n"));
         assert_eq!(
             error("chunkedSecrets: {chunkSize: 9999999}\n"),
             "1:29 chunkSize must be a whole number from 1024 to 1048000"

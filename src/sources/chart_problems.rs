@@ -278,6 +278,7 @@ fn masked(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn an_excerpt_marks_the_column_and_masks_secrets() {
@@ -325,7 +326,12 @@ mod tests {
             "{{/* a\nlong\ncomment */}}\n{{- if .Values.image }}\n---\nkind: A\nimage: {{ .Values.image }}\n{{- end }}\n",
         );
         assert!(place.starts_with("charts/web/templates/a.yaml:7:"), "{place}");
-        assert!(excerpt.contains("7 | image: {{ .Values.image }}\n  |          "), "{excerpt}");
+        expect![[r#"
+            6 | kind: A
+            7 | image: {{ .Values.image }}
+              |           ^
+            8 | {{- end }}"#]]
+        .assert_eq(&excerpt);
         assert_eq!(hint, "it renders as `image: nginx: latest`");
         // Lines that a loop wrote before move the document's lines, too.
         let (place, ..) = told("kind: A\n{{ range $k, $v := .Values.labels }}{{ $k }}: 1\n{{ end }}\nx: [\n");

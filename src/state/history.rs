@@ -61,6 +61,11 @@ impl History {
         &self.failing
     }
 
+    /// Shares them as they are now.
+    pub(super) fn failing_now(&self) -> Arc<BTreeSet<ObjectKey>> {
+        Arc::clone(&self.failing)
+    }
+
     /// An object that is gone fails no more, though its last reconcile did.
     pub(super) fn object_gone(&mut self, key: &ObjectKey) {
         self.note_failure(key, false);

@@ -228,6 +228,18 @@ impl State {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
     }
 
+    /// Returns true if an object stands in the list: a custom resource of the project, or anything else whose
+    /// newest reconcile has failed, such as a Pod of a second controller.
+    pub fn is_listed(&self, key: &ObjectKey) -> bool {
+        self.objects.is_custom(key) || self.history.failing().contains(key)
+    }
+
+    /// The objects that stand in the list, in no particular order.
+    pub fn listed(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        let others = self.history.failing().iter().filter(|key| !self.objects.is_custom(key));
+        self.objects.custom().chain(others.filter_map(|key| self.objects.get(key)))
+    }
+
     /// How many of the custom resources that reconcile because of the newest sources have done so without a
     /// failure, and how many there are.
     pub fn live_objects(&self) -> (usize, usize) {

@@ -192,6 +192,8 @@ pub struct Objects {
     census: Census,
     /// Uids of objects that belong to no custom resource of the project; `None` where it is not known.
     unrelated: Shards<Arc<ObjectKey>, Option<Arc<str>>>,
+    /// Unrelated ones that are shown all the same.
+    shown: Arc<BTreeSet<ObjectKey>>,
 }
 
 impl Objects {
@@ -375,6 +377,35 @@ impl Objects {
             }
         }
         before
+    }
+
+    /// Takes in what a reconcile says of an unrelated object, so that it can be shown.
+    pub(super) fn show_unrelated(&mut self, key: &ObjectKey, object: &ObjectRef) {
+        if !self.is_unrelated(key) {
+            return;
+        }
+        let mut value = json!({"apiVersion": object.gvk.api_version(), "kind": object.gvk.kind,
+            "metadata": {"name": object.name}});
+        for (field, text) in [("namespace", &object.namespace), ("uid", &object.uid)] {
+            if let Some(text) = text {
+                meta::put(&mut value, &["metadata", field], text.as_str());
+            }
+        }
+        self.insert(object.clone(), Parsed { body: &Body::new(&value), value: &value }, true, false, 0);
+        Arc::make_mut(&mut self.shown).insert(key.clone());
+    }
+
+    /// Keeps no more than the key of an object that was shown although it is unrelated.
+    pub(super) fn hide_unrelated(&mut self, key: &ObjectKey) {
+        if !self.shown.contains(key) {
+            return;
+        }
+        Arc::make_mut(&mut self.shown).remove(key);
+        let shown = self.by_key.get(key).filter(|seen| seen.metadata_only && seen.owners.is_empty());
+        let object = shown.filter(|_| !self.is_custom(key)).map(|seen| seen.object_ref.clone());
+        if let Some(object) = object {
+            self.insert_unrelated(object);
+        }
     }
 
     /// Forgets an unrelated object, where it is one of this uid.

@@ -7,12 +7,14 @@ use opdev_event::{
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl State {
     /// Takes in one event.
     pub fn reduce(&mut self, event: Event) {
         self.version += 1;
+        let failing = self.history.failing_now();
         match event {
             Event::Started(started) => self.started(started),
             Event::SourcesChanged(sources) => self.sources_changed(sources),
@@ -97,6 +99,26 @@ impl State {
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
         self.keep_to_budget();
+        self.follow_failing(&failing);
+    }
+
+    /// An object of another kind comes into the list when it fails, and leaves it afterwards.
+    fn follow_failing(&mut self, before: &Arc<BTreeSet<ObjectKey>>) {
+        let now = self.history.failing_now();
+        if Arc::ptr_eq(before, &now) {
+            return;
+        }
+        for key in before.difference(&now) {
+            self.objects.hide_unrelated(key);
+            self.objects.touch(key.clone());
+        }
+        now.difference(before).for_each(|key| self.show_failing(key));
+    }
+
+    fn show_failing(&mut self, key: &ObjectKey) {
+        let Some(object) = self.history.last(key).map(|last| last.object.clone()) else { return };
+        self.objects.show_unrelated(key, &object);
+        self.objects.touch(key.clone());
     }
 
     /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about
@@ -159,11 +181,19 @@ impl State {
     fn unrelated_seen(&mut self, event: UnrelatedSeen) {
         let UnrelatedSeen { gvk, objects, .. } = event;
         for UnrelatedObject { namespace, name, uid, .. } in objects {
-            if let Some(seen) =
-                self.objects.insert_unrelated(ObjectRef { gvk: gvk.clone(), namespace, name, uid })
-            {
+            let object = ObjectRef { gvk: gvk.clone(), namespace, name, uid };
+            // A failing object has a row.
+            let key = object.key();
+            let fails = self.history.failing().contains(&key);
+            if fails && self.objects.get(&key).is_some() {
+                continue;
+            }
+            if let Some(seen) = self.objects.insert_unrelated(object) {
                 self.conditions.forget(&seen.key);
                 self.archive.forget(&seen.key);
+            }
+            if fails {
+                self.show_failing(&key);
             }
         }
     }

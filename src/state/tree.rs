@@ -255,7 +255,7 @@ pub fn root_of(state: &State, key: &ObjectKey) -> Option<Arc<ObjectKey>> {
 /// More owners than this are not followed.
 const MOST_OWNERS: usize = 64;
 
-/// Every custom resource that an object belongs to, itself included, the nearest first.
+/// Every object of the list that an object belongs to, itself included, the nearest first.
 pub fn roots_of(state: &State, key: &ObjectKey) -> Vec<Arc<ObjectKey>> {
     let mut roots = Vec::new();
     let mut met = BTreeSet::new();
@@ -266,7 +266,7 @@ pub fn roots_of(state: &State, key: &ObjectKey) -> Vec<Arc<ObjectKey>> {
         }
         match state.objects.get(&at) {
             Some(seen) => {
-                if state.objects.is_custom(&seen.key) {
+                if state.is_listed(&seen.key) {
                     roots.push(Arc::clone(&seen.key));
                 }
                 open.extend(seen.owners().iter().cloned());

@@ -278,6 +278,7 @@ fn finish(command: &mut Command, name: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn git(root: &Path, args: &[&str]) {
         let mut all =
@@ -302,7 +303,10 @@ mod tests {
         fs::write(root.join("operator/a.yaml"), "old").unwrap();
         git(&root, &["add", "."]);
         git(&root, &["commit", "-qm", "one"]);
-        assert!(Git::of(&root).unwrap().newest_tag().unwrap_err().to_string().contains("--from"));
+        expect![[r#"
+            no tag leads to HEAD, so that it is not known which version users have
+              to do: name it with --from REF, such as --from HEAD~1, or fetch the tags with `git fetch --tags`"#]]
+        .assert_eq(&Git::of(&root).unwrap().newest_tag().unwrap_err().to_string());
         git(&root, &["tag", "v1"]);
         fs::write(root.join("operator/a.yaml"), "new").unwrap();
         git(&root, &["commit", "-qam", "two"]);

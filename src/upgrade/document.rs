@@ -148,6 +148,7 @@ mod tests {
     use super::*;
     use crate::finding::Class;
     use crate::report::{Told, text};
+    use expect_test::expect;
 
     fn report() -> Report {
         let mut finding =
@@ -179,10 +180,24 @@ mod tests {
         assert_eq!(value["findings"][0]["class"], "write-refused");
         assert_eq!(value["findings"][0]["variants"], json!(["plain", "crd-left-old"]));
         let xml = junit(std::slice::from_ref(&report), Level::Error);
-        assert!(
-            xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("&lt;it&gt; may not change"),
-            "{xml}"
-        );
+        expect![[r#"
+            <?xml version="1.0" encoding="UTF-8"?>
+            <testsuites name="opdev upgrade" tests="3" failures="1" errors="0" time="1.200">
+              <testsuite name="plain" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+                <testcase name="&lt;it&gt; may not change" classname="plain" time="0.000">
+                  <failure message="&lt;it&gt; may not change">update answered 422
+            fix: keep it</failure>
+                </testcase>
+              </testsuite>
+              <testsuite name="crd-left-old" tests="1" failures="0" errors="0" skipped="0" time="0.000">
+                <testcase name="the operator alone, as helm upgrade does" classname="crd-left-old" time="0.000"/>
+              </testsuite>
+              <testsuite name="same" tests="1" failures="0" errors="0" skipped="0" time="0.000">
+                <testcase name="the old version again: the baseline" classname="same" time="0.000"/>
+              </testsuite>
+            </testsuites>
+        "#]]
+        .assert_eq(&xml);
         assert!(
             junit(std::slice::from_ref(&report), Level::Error)
                 .contains("<testcase name=\"the old version again: the baseline\"")

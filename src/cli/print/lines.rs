@@ -36,6 +36,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use jiff::Timestamp;
     use opdev_event::{Held, HeldChange, Released, ReloadSettled, Verdict};
     use opdev_object::meta::Gvk;
@@ -64,14 +65,17 @@ mod tests {
         let id = "things.x.io@4".to_owned();
         let released = Event::Released(Released { at, id, verdict: Verdict::Undone });
         let mut lines = Lines::default();
-        assert!(lines.line(&held).unwrap().contains("held"));
+        expect!["1970-01-01T00:00:00.000Z held       things.x.io@4: stored values are lost; the CRD stays as it is: undo the edit, or let the change through on the screen"]
+        .assert_eq(&lines.line(&held).unwrap());
         let told = lines.line(&settled("types/thing.go")).unwrap();
         assert!(
             told.ends_with("thing.go saved → held for your answer, checked in 9 ms (1 object)"),
             "{told}"
         );
-        assert!(lines.line(&settled("charts/a/values.yaml")).unwrap().contains("saved → live"));
+        expect!["1970-01-01T00:00:00.000Z reload     values.yaml saved → live in 9 ms (1 object)"]
+            .assert_eq(&lines.line(&settled("charts/a/values.yaml")).unwrap());
         lines.line(&released).unwrap();
-        assert!(lines.line(&settled("types/thing.go")).unwrap().contains("saved → live"));
+        expect!["1970-01-01T00:00:00.000Z reload     thing.go saved → live in 9 ms (1 object)"]
+            .assert_eq(&lines.line(&settled("types/thing.go")).unwrap());
     }
 }

@@ -116,6 +116,7 @@ fn words(places: &BTreeSet<&Place>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[tokio::test]
     async fn each_right_is_told_once_and_those_that_come_together_in_one_notice() {
@@ -128,14 +129,13 @@ mod tests {
             rights.lacks(gvk, dev(), "forbidden".to_owned()).await;
         }
         let Some(Event::Noticed(notice)) = seen.recv().await else { panic!() };
-        assert!(
-            notice.message.contains("watch Pod, Role.rbac.authorization.k8s.io in namespace dev,"),
-            "{notice:?}"
-        );
+        expect!["missing rights: you may not list and watch Pod, Role.rbac.authorization.k8s.io in namespace dev, so their objects are not shown; all else works"]
+        .assert_eq(&notice.message);
         rights.lacks(&role, dev(), "forbidden".to_owned()).await;
         rights.lacks(&Gvk::new("batch", "v1", "Job"), dev(), "forbidden".to_owned()).await;
         let Some(Event::Noticed(notice)) = seen.recv().await else { panic!() };
-        assert!(notice.message.contains("watch Job.batch in"), "{notice:?}");
+        expect!["missing rights: you may not list and watch Job.batch in namespace dev, so their objects are not shown; all else works"]
+        .assert_eq(&notice.message);
         assert!(seen.try_recv().is_err());
     }
 
@@ -148,7 +148,8 @@ mod tests {
         let within = |name: &str| Place::Namespace(name.to_owned());
         let told = |new: &[Refusal]| notice(new).unwrap();
         let one = told(&[refusal("Pod", within("b"))]);
-        assert!(one.message.contains("watch Pod in namespace b, so"), "{one:?}");
+        expect!["missing rights: you may not list and watch Pod in namespace b, so their objects are not shown; all else works"]
+        .assert_eq(&one.message);
         assert!(!one.hint.unwrap().contains("with -n NAMESPACE"));
         let mixed = [
             refusal("Pod", within("b")),
@@ -161,8 +162,10 @@ mod tests {
             "watch Node in the cluster, and Secret in the namespaces a, b, and Pod in namespace b, so";
         assert!(mixed.message.contains(expected), "{mixed:?}");
         let all = told(&[refusal("Pod", Place::Everywhere)]);
-        assert!(all.message.contains("watch Pod in all namespaces,"), "{all:?}");
-        assert!(all.hint.unwrap().contains("with -n NAMESPACE"));
+        expect!["missing rights: you may not list and watch Pod in all namespaces, so their objects are not shown; all else works"]
+        .assert_eq(&all.message);
+        expect!["`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; opdev asks again by itself, after 5 minutes at the latest, at once with key R; with -n NAMESPACE opdev asks for no more than one namespace"]
+        .assert_eq(&all.hint.unwrap());
         assert!(notice(&[]).is_none());
     }
 }

@@ -277,6 +277,7 @@ fn names(spec: &PodSpec) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use http::{Request, Response, StatusCode};
     use kube::client::Body;
     use serde_json::json;
@@ -346,9 +347,10 @@ mod tests {
         assert_eq!(all["gone"].1.as_deref(), Some("no such pod"));
         let asked = asked.lock().unwrap();
         let log = asked.iter().find(|path| path.contains("/pods/web/log")).unwrap();
-        for part in ["container=c", "follow=true", "tailLines=200", "timestamps=true"] {
-            assert!(log.contains(part), "{log}");
-        }
+        expect![
+            "/api/v1/namespaces/default/pods/web/log?&container=c&follow=true&tailLines=200&timestamps=true"
+        ]
+        .assert_eq(log);
     }
 
     #[test]

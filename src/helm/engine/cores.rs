@@ -210,6 +210,7 @@ mod tests {
     use super::super::{Capabilities, Compat, Environment, FuncError, render};
     use super::*;
     use crate::engine::input::{ReleaseInfo, RenderInput};
+    use expect_test::expect;
     use serde_json::{Value, json};
 
     /// A world that says the same however often it is asked.
@@ -311,6 +312,8 @@ mod tests {
         assert!(one == spread && one.is_ok() && counted);
         files.insert("templates/b.yaml".to_owned(), turns.to_owned());
         let (one, spread, _) = both(&files, &json!({}), Compat::V3, 1).unwrap();
-        assert!(one == spread && one.unwrap_err().contains("10000000 steps"));
+        assert_eq!(one, spread);
+        expect![[r#"template: web/templates/a.yaml:1:47: executing "web/templates/a.yaml" at <1>: the templates of one render run for more than 10000000 steps"#]]
+        .assert_eq(&one.unwrap_err());
     }
 }

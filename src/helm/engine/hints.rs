@@ -154,6 +154,7 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
 mod tests {
     use crate::chart::FileSet;
     use crate::engine::tests::refused;
+    use expect_test::expect;
     use serde_json::json;
 
     fn hints(template: &str, values: &serde_json::Value) -> Vec<String> {
@@ -210,9 +211,11 @@ mod tests {
             ]
         );
         let no = hints("{{ .Values.mail.n.m }}", &json!({}));
-        assert!(no[0].contains("the key `n` without quotes in values.yaml:7 is the boolean false"), "{no:?}");
+        expect![[r#"`.Values.mail.n` is not set: the key `n` without quotes in values.yaml:7 is the boolean false in YAML, so its value is found under `false`; write `"n":` there"#]]
+        .assert_eq(&no[0]);
         let given = hints("{{ .Values.image.off.m }}", &json!({"image": {"false": {"m": 1}}}));
-        assert!(given[0].contains("without quotes in its file is the boolean false"), "{given:?}");
+        expect![[r#"`.Values.image.off` is not set: the key `off` without quotes in its file is the boolean false in YAML, so its value is found under `false`; write `"off":` there"#]]
+        .assert_eq(&given[0]);
     }
 
     #[test]

@@ -347,6 +347,7 @@ fn words(kind: &ErrorKind<'_, '_>, written: &Written) -> String {
 mod tests {
     use super::*;
     use crate::chart::Metadata;
+    use expect_test::expect;
     use serde_json::json;
 
     fn chart(name: &str, schema: &Value, subcharts: Vec<Chart>) -> Chart {
@@ -444,7 +445,11 @@ mod tests {
         )
         .unwrap_err()
         .to_string();
-        assert!(said.contains("/nowhere.json is neither in the chart nor on this machine"), "{said}");
+        expect![[r#"
+            web:
+            error loading file:///nowhere.json: /nowhere.json is neither in the chart nor on this machine: No such file or directory (os error 2)
+        "#]]
+        .assert_eq(&said);
         let said = validate(
             &chart("web", &json!({"$ref": "file:///dev/null"}), vec![]),
             &json!({}),
@@ -452,7 +457,11 @@ mod tests {
         )
         .unwrap_err()
         .to_string();
-        assert!(said.contains("not a file"), "{said}");
+        expect![[r#"
+            web:
+            error loading file:///dev/null: /dev/null is neither in the chart nor on this machine: not a file
+        "#]]
+        .assert_eq(&said);
     }
 
     #[test]

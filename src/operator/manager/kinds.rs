@@ -5,6 +5,7 @@
 use super::changed_while_running::{During, Unread};
 use super::wakes::{self, Readers, Wake};
 use crate::queue::Kind;
+use jiff::Timestamp;
 use opdev_cache::caches::{Hub, Shared};
 use opdev_cache::change::Happened;
 use opdev_cache::interest::Interest;
@@ -84,6 +85,8 @@ pub(super) struct Kinds {
     ids: HashMap<u64, Follow>,
     next: u64,
     crds: Option<(u64, AbortHandle)>,
+    /// When opdev began to watch: what was created before was already there.
+    began: Timestamp,
 }
 
 pub(super) struct Served {
@@ -135,6 +138,7 @@ impl Kinds {
             ids: HashMap::new(),
             next: 0,
             crds: None,
+            began: Timestamp::now(),
         };
         let gvk = Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let follow = Follow { gvk, namespaces: Vec::new(), selector: String::new() };
@@ -488,7 +492,12 @@ impl Kinds {
             self.unread.hear(&follow.gvk, &happened);
         }
         let mapping = self.mapping();
-        let view = wakes::View { primaries: &self.primaries, mapping: &mapping, readers: &self.readers };
+        let view = wakes::View {
+            primaries: &self.primaries,
+            mapping: &mapping,
+            readers: &self.readers,
+            began: self.began,
+        };
         let wakes = happened.iter().flat_map(|happened| view.wakes(happened, &follow));
         let wakes = wakes.filter(|wake| self.is_inside(wake.key.namespace.as_deref())).collect();
         Heard { wakes, maps: self.maps(&happened, &follow), problem: None }

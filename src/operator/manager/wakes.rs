@@ -3,6 +3,7 @@
 
 use super::kinds::Served;
 use crate::queue::{Kind, Mark, kind_of};
+use jiff::Timestamp;
 use opdev_cache::change::Happened;
 use opdev_cache::mapping::{Primary, primaries_of};
 use opdev_cache::stream::Follow;
@@ -140,6 +141,8 @@ pub(super) struct View<'a> {
     pub(super) primaries: &'a HashMap<Kind, Served>,
     pub(super) mapping: &'a [Primary],
     pub(super) readers: &'a Readers,
+    /// When opdev began to watch.
+    pub(super) began: Timestamp,
 }
 
 impl View<'_> {
@@ -161,16 +164,26 @@ impl View<'_> {
             let is_typed = self.primaries.get(&kind_of(&key)).is_some_and(Served::is_typed);
             let asks = if is_typed { typed } else { chart };
             if asks && !wakes.iter().any(|wake| wake.key == key) {
-                let wake = other_wake(happened, object.clone(), key, relation);
+                let wake = self.started_by(happened, other_wake(happened, object.clone(), key, relation));
                 wakes.push(Wake { listed: happened.initial, ..wake });
             }
         }
         for key in readers.into_iter().filter(|_| typed) {
             if !wakes.iter().any(|wake| wake.key == *key) {
-                wakes.push(other_wake(happened, object.clone(), key.clone(), Relation::Related));
+                let wake = other_wake(happened, object.clone(), key.clone(), Relation::Related);
+                wakes.push(self.started_by(happened, wake));
             }
         }
         wakes
+    }
+
+    /// The first list of a kind also brings objects that were there before opdev began: nobody has created
+    /// these now. To the second, as Kubernetes writes it.
+    fn started_by(&self, happened: &Happened, wake: Wake) -> Wake {
+        let created = happened.object.identity()["metadata"]["creationTimestamp"].as_str();
+        let created: Option<Timestamp> = created.and_then(|text| text.parse().ok());
+        let is_older = created.is_some_and(|created| created.as_second() < self.began.as_second());
+        if happened.initial && is_older { Wake { kind: CauseKind::Start, ..wake } } else { wake }
     }
 
     /// Objects whose reconcile has read this one, as it was or as it is.
@@ -329,5 +342,25 @@ mod tests {
         assert!(wake(&readers(Some("other"), ""), &none).is_none());
         assert!(wake(&readers(None, "x=z"), &none).is_none());
         assert!(named.are_more_than(&none) && !named.are_more_than(&named));
+    }
+
+    #[test]
+    fn a_child_that_was_there_before_the_start_was_not_created_now() {
+        let (primaries, readers) = (HashMap::new(), Readers::default());
+        let began: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let view = View { primaries: &primaries, mapping: &[], readers: &readers, began };
+        let cause = |created: &str, initial: bool| {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"namespace": "a", "name": "size", "creationTimestamp": created}});
+            let of = ObjectRef::of(&object).unwrap();
+            let object = Arc::new(object).into();
+            let happened = Happened { event: WatchEvent::Added, old: None, object, initial };
+            let wake = other_wake(&happened, of, ObjectKey::default(), Relation::Owner);
+            view.started_by(&happened, wake).kind
+        };
+        assert_eq!(cause("2026-01-01T00:00:59Z", true), CauseKind::Start);
+        for (created, initial) in [("2026-01-01T00:01:00Z", true), ("2026-01-01T00:00:59Z", false)] {
+            assert!(matches!(cause(created, initial), CauseKind::Watch { .. }), "{created}");
+        }
     }
 }

@@ -99,6 +99,7 @@ pub(crate) fn is_true(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_sources::chart_options::Annotations;
     use serde_json::json;
 
@@ -122,7 +123,8 @@ mod tests {
         assert!(ignored(&with("uninstall-wait", "true"), &classic).is_empty());
         let found = ignored(&with("upgrade-disable-hooks", "false"), &classic);
         assert_eq!(found, ["helm.sdk.operatorframework.io/upgrade-disable-hooks"]);
-        assert!(ignored_words(&found[0]).contains("upgrade-disable-hooks has no effect"));
+        expect!["the annotation helm.sdk.operatorframework.io/upgrade-disable-hooks has no effect: neither opdev nor the Operator SDK's operator reads it"]
+        .assert_eq(&ignored_words(&found[0]));
         let named = Annotations::of_library();
         let named = ChartOptions { annotations: Some(named), ..ChartOptions::default() };
         assert!(ignored(&with("upgrade-disable-hooks", "false"), &named).is_empty());
@@ -133,6 +135,7 @@ mod tests {
         assert_eq!(reconcile_period(&json!({})), Ok(None));
         assert_eq!(reconcile_period(&with("reconcile-period", "2s")), Ok(Some(Duration::from_secs(2))));
         let error = reconcile_period(&with("reconcile-period", "soon")).unwrap_err().to_string();
-        assert!(error.contains("invalid duration \"soon\"") && error.contains("30s"), "{error}");
+        expect![[r#"annotation helm.sdk.operatorframework.io/reconcile-period: time: invalid duration "soon"; write it like 30s or 1h2m"#]]
+        .assert_eq(&error);
     }
 }

@@ -512,6 +512,7 @@ fn built_by(dockerfile: &str) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn of_several_main_packages_the_dockerfile_or_the_usual_place_decides() {
@@ -550,7 +551,8 @@ mod tests {
         let found = Sources::read(cobra.path()).only_main(cobra.path()).unwrap();
         assert_eq!(found.0, "./cmd/operator");
         let both = chosen(&[("cmd/main.go", main)]).unwrap_err().to_string();
-        assert!(both.contains("several main packages: ., ./bootstrap, ./cmd; name"), "{both}");
+        expect!["the project has several main packages: ., ./bootstrap, ./cmd; name the operator's with `go` under `operator` in opdev.yaml"]
+        .assert_eq(&both);
     }
 
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -632,7 +634,8 @@ mod tests {
         assert_eq!(detect(types.path(), None, false).unwrap(), None);
         let two = project(&[("go.mod", MODULE), ("a/main.go", MAIN), ("b/main.go", MAIN)]);
         let why = detect(two.path(), None, false).unwrap_err().to_string();
-        assert!(why.contains("./a, ./b") && why.contains("operator"), "{why}");
+        expect!["the project has several main packages: ./a, ./b; name the operator's with `go` under `operator` in opdev.yaml"]
+        .assert_eq(&why);
         let settings = Settings { go: Some("./b".to_owned()), ..Settings::default() };
         let found = detect(two.path(), Some(&settings), false).unwrap().unwrap();
         assert_eq!(found.words, "go ./b");
@@ -677,12 +680,14 @@ mod tests {
         let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         let command = words(&["python", "op.py"]);
         let both = Settings { command: command.clone(), go: Some(".".to_owned()), ..Settings::default() };
-        assert!(refused(both).contains("name one"));
+        expect!["operator in opdev.yaml has `command` and `go`; name one: `go` builds a main package of this project"]
+        .assert_eq(&refused(both));
         assert!(refused(Settings::default()).contains("names no program"));
         assert!(refused(Settings { command: words(&[]), ..Settings::default() }).contains("empty"));
         let args = vec!["--kubeconfig=/x".to_owned()];
         let elsewhere = refused(Settings { command: command.clone(), args, ..Settings::default() });
-        assert!(elsewhere.contains("write --kubeconfig=$(KUBECONFIG)"), "{elsewhere}");
+        expect!["--kubeconfig: opdev gives the program a kubeconfig of its own (KUBECONFIG), and this argument would win over it; take it out of `operator` in opdev.yaml, or write --kubeconfig=$(KUBECONFIG) for the path of that file"]
+        .assert_eq(&elsewhere);
         for args in [vec!["--kubeconfig=$(KUBECONFIG)"], vec!["-kubeconfig", "$(KUBECONFIG)"]] {
             let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
             let settings = Settings { command: command.clone(), args: args.clone(), ..Settings::default() };
@@ -691,10 +696,12 @@ mod tests {
         }
         let env = BTreeMap::from([("KUBECONFIG".to_owned(), "/x".to_owned())]);
         let elsewhere = Settings { command: command.clone(), env, ..Settings::default() };
-        assert!(refused(elsewhere).contains("--context"));
+        expect!["operator.env in opdev.yaml sets KUBECONFIG: opdev leads the program to the cluster that it works on itself; take it out, and choose the cluster with --context, --kubeconfig or --embedded"]
+        .assert_eq(&refused(elsewhere));
         let stop =
             Settings { command: command.clone(), stop_after: Some("soon".to_owned()), ..Settings::default() };
-        assert!(refused(stop).contains("no duration"));
+        expect![[r#"operator.stopAfter in opdev.yaml: "soon" is no duration such as 10s"#]]
+            .assert_eq(&refused(stop));
         let nowhere = Settings { command, dir: Some("gone".to_owned()), ..Settings::default() };
         assert!(refused(nowhere).contains("no folder"));
         assert_eq!(detect(folder.path(), None, false).unwrap(), None);

@@ -54,6 +54,7 @@ fn tell_apart(root: &Path, plans: &mut [Plan]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn detected(text: &str) -> Result<Vec<Plan>> {
         let folder = tempfile::tempdir().unwrap();
@@ -79,12 +80,16 @@ mod tests {
     #[test]
     fn what_cannot_be_told_apart_is_refused() {
         let refused = |text: &str| format!("{:#}", detected(text).unwrap_err());
-        assert!(refused("[]\n").contains("empty list"));
-        assert!(refused("- command: [./op]\n- command: [./op]\n").contains("names ./op twice"));
+        expect!["operator in opdev.yaml is an empty list; name a program, or leave it out"]
+            .assert_eq(&refused("[]\n"));
+        expect!["operator in opdev.yaml names ./op twice"]
+            .assert_eq(&refused("- command: [./op]\n- command: [./op]\n"));
         let kinds = "- {command: [./a], kinds: [Note]}\n- {command: [./b], kinds: [Note]}\n";
-        assert!(refused(kinds).contains("two programs reconcile Note"));
+        expect!["operator in opdev.yaml: two programs reconcile Note; name it under `kinds` of one of them"]
+            .assert_eq(&refused(kinds));
         let second = refused("- command: [./op]\n- {command: [./b], env: {KUBECONFIG: x}}\n");
         assert!(second.starts_with("program 2 of the list `operator` in opdev.yaml: "), "{second}");
-        assert!(refused("3\n").contains("a program, or a list of programs"));
+        expect!["invalid type: integer `3`, expected a program, or a list of programs"]
+            .assert_eq(&refused("3\n"));
     }
 }

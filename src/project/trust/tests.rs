@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{files, load};
+use expect_test::expect;
 use opdev_controlplane::OutsideCall;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -179,6 +180,7 @@ async fn another_machine_is_called_only_when_the_user_has_allowed_it() {
         assert!(own.ask(&[], &events).await.unwrap());
     }
     let Ok(Event::Noticed(notice)) = seen.try_recv() else { panic!("nothing is told") };
-    assert!(notice.message.contains("https://evil.example.com/a"), "{notice:?}");
+    expect!["the embedded control plane calls https://evil.example.com/a, as a webhook that was made with kubectl wants"]
+    .assert_eq(&notice.message);
     assert!(seen.try_recv().is_err());
 }

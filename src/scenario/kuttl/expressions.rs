@@ -118,6 +118,7 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_object::yaml;
 
     fn read(text: &str) -> Result<Option<Expressions>> {
@@ -152,10 +153,12 @@ mod tests {
         let why = |text: &str| format!("{:#}", read(text).unwrap_err());
         let unknown = why(&format!("{REFS}assertAll:\n- celExpr: wbe.n > 0\n"));
         assert!(unknown.starts_with("t/00-assert.yaml:4: celExpr is no expression: "), "{unknown}");
-        assert!(
-            unknown.contains("undeclared reference to 'wbe'") && unknown.ends_with("gives: web"),
-            "{unknown}"
-        );
+        expect![[r#"
+            t/00-assert.yaml:4: celExpr is no expression: compilation failed: ERROR: <input>:1:1: undeclared reference to 'wbe' (in container '')
+             | wbe.n > 0
+             | ^
+              names that resourceRefs gives: web"#]]
+        .assert_eq(&unknown);
         let key = why(&format!("{REFS}assertAll:\n- celExp: web.n > 0\n"));
         assert!(key.starts_with("t/00-assert.yaml:4: an item of assertAny"), "{key}");
         let reference =

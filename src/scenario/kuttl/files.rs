@@ -405,6 +405,7 @@ fn read_expects(path: &Path, shown: &str) -> Result<Vec<(String, Expect)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn names_of_steps_are_those_of_kuttl() {
@@ -430,7 +431,8 @@ mod tests {
             "00-install.yaml",
             "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\nCommands: [{script: 'false'}]\n",
         );
-        assert!(fails().contains("00-install.yaml:1: TestStep has no key \"Commands\""), "{}", fails());
+        expect![[r#"tests/one/00-install.yaml:1: TestStep has no key "Commands", and kuttl would leave it out without a word; "commands" is meant"#]]
+        .assert_eq(&fails());
     }
 
     #[test]

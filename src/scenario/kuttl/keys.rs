@@ -81,19 +81,28 @@ fn wrong(of: &str, object: &Value, known: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use serde_json::json;
 
     #[test]
     fn a_misspelt_key_is_found_wherever_it_stands() {
         let says = |kind: &str, object: Value| misspelt(kind, &object).unwrap_or_default();
-        assert!(says("TestStep", json!({"Commands": []})).contains("\"commands\" is meant"));
-        assert!(says("TestStep", json!({"appply": []})).contains("\"apply\" is meant"));
-        assert!(says("TestAssert", json!({"timeuot": 3})).contains("\"timeout\" is meant"));
-        assert!(says("TestSuite", json!({"testdirs": []})).contains("\"testDirs\" is meant"));
-        assert!(says("TestStep", json!({"commands": [{"scrpt": "x"}]})).contains("\"script\" is meant"));
-        assert!(
-            says("TestStep", json!({"delete": [{"apiVersoin": "v1"}]})).contains("\"apiVersion\" is meant")
-        );
+        expect![[r#"TestStep has no key "Commands", and kuttl would leave it out without a word; "commands" is meant"#]]
+        .assert_eq(&says("TestStep", json!({"Commands": []})));
+        expect![[
+            r#"TestStep has no key "appply", and kuttl would leave it out without a word; "apply" is meant"#
+        ]]
+        .assert_eq(&says("TestStep", json!({"appply": []})));
+        expect![[r#"TestAssert has no key "timeuot", and kuttl would leave it out without a word; "timeout" is meant"#]]
+        .assert_eq(&says("TestAssert", json!({"timeuot": 3})));
+        expect![[r#"TestSuite has no key "testdirs", and kuttl would leave it out without a word; "testDirs" is meant"#]]
+        .assert_eq(&says("TestSuite", json!({"testdirs": []})));
+        expect![[
+            r#"a command has no key "scrpt", and kuttl would leave it out without a word; "script" is meant"#
+        ]]
+        .assert_eq(&says("TestStep", json!({"commands": [{"scrpt": "x"}]})));
+        expect![[r#"an item of delete has no key "apiVersoin", and kuttl would leave it out without a word; "apiVersion" is meant"#]]
+        .assert_eq(&says("TestStep", json!({"delete": [{"apiVersoin": "v1"}]})));
     }
 
     #[test]

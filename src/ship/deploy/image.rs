@@ -212,6 +212,7 @@ pub(super) fn warn_of_grace(objects: &[Value], say: Say<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use std::sync::Mutex;
 
     #[test]
@@ -224,11 +225,14 @@ mod tests {
             lines.into_inner().unwrap().join("\n")
         };
         let short = said(json!(["--graceful-shutdown-timeout=25s"]), json!(10));
-        assert!(
-            short.contains("m has --graceful-shutdown-timeout=25s, but its pods are killed after 10 s"),
-            "{short}"
-        );
-        assert!(said(json!(["--graceful-shutdown-timeout", "1m"]), Value::Null).contains("after 30 s"));
+        expect![[r#"
+            warning: deployment/m has --graceful-shutdown-timeout=25s, but its pods are killed after 10 s
+              to do: raise terminationGracePeriodSeconds in the manifests, or lower the flag"#]]
+        .assert_eq(&short);
+        expect![[r#"
+            warning: deployment/m has --graceful-shutdown-timeout=1m, but its pods are killed after 30 s
+              to do: raise terminationGracePeriodSeconds in the manifests, or lower the flag"#]]
+        .assert_eq(&said(json!(["--graceful-shutdown-timeout", "1m"]), Value::Null));
         assert_eq!(said(json!(["--graceful-shutdown-timeout=25s"]), json!(30)), "");
         assert_eq!(said(json!(["--leader-elect"]), json!(10)), "");
     }
@@ -279,10 +283,17 @@ mod tests {
             json!({ "kind": "Deployment", "metadata": { "name": "m" },
                     "spec": { "template": { "spec": { "containers": [{ "image": image }] } } } })
         };
-        assert!(check(&[with("controller:latest")]).unwrap_err().to_string().contains("--image"));
+        expect![[r#"
+            deployment/m still has the image controller:latest, which no registry has
+              to do: name the operator's image: `opdev deploy --image REGISTRY/NAME:TAG`; --save keeps it in the files"#]]
+        .assert_eq(&check(&[with("controller:latest")]).unwrap_err().to_string());
         assert!(check(&[with("example.com/controller:latest")]).is_ok());
         assert!(check_taken(&[with("op:v1")], (PLACEHOLDER, "op:v1")).is_ok());
         let refused = check_taken(&[with("mine:v0")], (PLACEHOLDER, "op:v1")).unwrap_err().to_string();
-        assert!(refused.contains("mine:v0") && refused.contains("--image NAME=op:v1"), "{refused}");
+        expect![[r#"
+            no container has the image controller, so --image changes nothing
+              where: the Deployments of config/default have mine:v0
+              to do: name the image that is meant: --image NAME=op:v1"#]]
+        .assert_eq(&refused);
     }
 }

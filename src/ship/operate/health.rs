@@ -172,6 +172,7 @@ pub(super) fn plain(status: u16, text: impl Into<String>) -> EndpointResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use jiff::Timestamp;
     use opdev_event::{Trouble, TroubleKind};
     use opdev_object::meta::Gvk;
@@ -193,12 +194,27 @@ mod tests {
         assert_eq!(probe(&health, "/healthz", "", now), (200, "ok".to_owned()));
         health.stands_by();
         assert_eq!(probe(&health, "/readyz", "", now), (200, "ok".to_owned()));
-        assert!(probe(&health, "/readyz", "verbose", now).1.contains("[+]kinds ok\n"));
+        expect![[r#"
+            [+]readyz ok
+            [+]kinds ok
+            [+]leader-election ok
+            [+]api-server ok
+            readyz check passed
+        "#]]
+        .assert_eq(&probe(&health, "/readyz", "verbose", now).1);
         assert_eq!(probe(&health, "/other", "", now).0, 404);
         let broken = Health::new(vec!["charts/a/Chart.yaml:1: no name".to_owned()]);
         broken.stands_by();
         let (status, text) = probe(&broken, "/readyz", "", now);
-        assert!(status == 500 && text.contains("[-]kinds failed: charts/a/Chart.yaml:1"), "{text}");
+        assert_eq!(status, 500, "{text}");
+        expect![[r#"
+            [+]readyz ok
+            [-]kinds failed: charts/a/Chart.yaml:1: no name
+            [+]leader-election ok
+            [+]api-server ok
+            readyz check failed
+        "#]]
+        .assert_eq(&text);
     }
 
     #[tokio::test]
@@ -210,7 +226,12 @@ mod tests {
             let Some(ManagerRequest::Look { reply }) = requests.recv().await else { panic!("no question") };
             let later = now + 2 * STUCK;
             let (status, text) = probe(&health, "/healthz", "", later);
-            assert!(status == 500 && text.contains("[-]manager failed"), "{text}");
+            assert_eq!(status, 500, "{text}");
+            expect![[r#"
+                [-]manager failed: it has not answered for 59 s
+                healthz check failed
+            "#]]
+            .assert_eq(&text);
             for (kind, ready) in [(TroubleKind::Unreachable, false), (TroubleKind::Slow, true)] {
                 let why = "it takes its time".to_owned();
                 let trouble = Trouble { kind, since: Timestamp::now(), why, hint: None, retry: None };

@@ -1,10 +1,10 @@
-//! Signs of trouble in few words: objects that fail out of sight, and a diagnostic in the banner.
+//! Signs of trouble in few words: objects of other kinds that fail, and a diagnostic in the banner.
 
 use crate::State;
 use opdev_event::{Diagnostic, Severity};
 use opdev_object::meta::ObjectKey;
 
-/// Objects whose reconciles fail and that have no row of their own, such as the Pods of a second controller.
+/// Objects whose reconciles fail and that are no custom resources, such as the Pods of a second controller.
 pub fn failing(state: &State) -> Option<String> {
     let failing = state.history.failing().iter();
     let others: Vec<&ObjectKey> = failing.filter(|key| !state.is_custom(&key.group, &key.kind)).collect();

@@ -1,6 +1,7 @@
 //! Runs beside the screen: the newest of each command, also where opdev goes to another cluster.
 
 use super::State;
+use expect_test::expect;
 use jiff::Timestamp;
 use opdev_event::{BackgroundCommand, BackgroundRun, Event, Started};
 use std::sync::Arc;
@@ -40,5 +41,5 @@ fn the_newest_run_of_a_command_stays_where_opdev_goes_to_another_cluster() {
     let kept = state.requests.run_like(&upgrade).unwrap();
     let end = kept.end.as_ref().unwrap();
     assert_eq!((kept.now.as_str(), end.took), ("up", Duration::from_secs(60)));
-    assert!(end.problem.as_ref().unwrap().contains("another cluster"));
+    expect!["stopped, for opdev went to another cluster"].assert_eq(end.problem.as_ref().unwrap());
 }

@@ -60,6 +60,7 @@ fn theme(choice: Option<&ThemeChoice>, terminal: Theme) -> Result<Theme, Box<Dia
 mod tests {
     use super::*;
     use crate::settings::appearance::Look;
+    use expect_test::expect;
     use jiff::tz::TimeZone;
     use opdev_event::{Binding, Event, Place, Preferences};
     use opdev_panes::keys::action::Do;
@@ -102,10 +103,8 @@ mod tests {
             after(&mut view, settings(key, theme, true));
             assert_eq!((view.keys.map.keys(Do::Zoom)[0].0[0], view.look.theme), (Key::char('F'), light));
             let lines = view.look.following.told().unwrap();
-            assert!(
-                lines[0].contains(told) && lines.last().unwrap().contains("stay as they were"),
-                "{lines:?}"
-            );
+            assert!(lines[0].contains(told), "{lines:?}");
+            expect!["Keys and colours stay as they were."].assert_eq(lines.last().unwrap());
         }
         after(&mut view, settings("x", "dark", true));
         assert_eq!((view.look.following.told(), view.look.theme), (None, Theme::named("dark").unwrap()));

@@ -5,6 +5,7 @@ use super::frames::{check, screen, text};
 use crate::command::{Command, Input};
 use crate::update::update;
 use crate::view::ViewState;
+use expect_test::expect;
 use opdev_event::{
     Action, Asker, Draft, DraftStage, DraftTask, Event, FaultRule, Leaving, NewFrom, ObjectChange,
     ObjectTask, OnExit, OperatorTask, Paths, PauseScope, Paused, PodFailure, Propagation, Request,
@@ -592,9 +593,6 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
     // Without a program of its own there is nothing to disturb.
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "g d"), []);
-    assert!(
-        view.told.message.as_deref().unwrap().contains("no program of its own"),
-        "{:?}",
-        view.told.message
-    );
+    expect!["inject faults: the project has no program of its own that runs"]
+        .assert_eq(view.told.message.as_deref().unwrap());
 }

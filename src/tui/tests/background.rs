@@ -4,6 +4,7 @@ use super::fixture::{events, now, of};
 use super::frames::{check, screen, text};
 use crate::view::ViewState;
 use crate::{Input, update};
+use expect_test::expect;
 use opdev_event::{
     BackgroundCommand, BackgroundEnd, BackgroundFinding, BackgroundRow, BackgroundRun, Event,
     FindingSeverity, Place, ProjectTask, Request, Task,
@@ -236,7 +237,8 @@ fn a_run_begins_with_what_was_chosen_and_can_be_stopped() {
 fn the_first_line_tells_how_far_a_run_is() {
     let mut view = ViewState::default();
     let shown = text(&screen(&with(vec![torture(None)]), &mut view, "", (120, 36)));
-    assert!(shown.lines().next().unwrap().contains("↻ torture 41 %"), "{shown}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default · ↻ torture 41 %    ✓ deployment.yaml live in 38 ms"]
+    .assert_eq(shown.lines().next().unwrap());
     let took = Duration::from_secs(1);
     let problem = Some("no tag leads to HEAD\n  to do: name a version with --from".to_owned());
     let failed =

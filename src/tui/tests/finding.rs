@@ -9,6 +9,7 @@ use crate::find::choice::Picker;
 use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use crate::{Command, Input, update};
+use expect_test::expect;
 use opdev_event::{
     Asker, Destination, Event, KindHealth, Level, ObjectGone, ObjectTask, OnExit, PrinterColumn, Request,
     SessionRequest, SourcesChanged, SourcesTask,
@@ -297,7 +298,8 @@ fn wide_shows_what_the_crd_asks_for() {
     check("wide-80x24", &state, "j W", (80, 24));
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "W"), []);
-    assert!(view.told.message.as_ref().unwrap().contains("no CRD asks for columns"));
+    expect!["wide: no CRD asks for columns (additionalPrinterColumns)"]
+        .assert_eq(view.told.message.as_ref().unwrap());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::fixture::{
 use super::held::shadow_run;
 use crate::view::ViewState;
 use crate::{Input, draw, update};
+use expect_test::expect;
 use opdev_event::{
     Diagnostic, Event, KindHealth, Level, Place, ReloadFailed, RequestOutcome, Severity, SourcesChanged,
 };
@@ -164,9 +165,10 @@ fn kinds_are_not_cut_beside_empty_columns() {
 }
 
 #[test]
-fn what_fails_and_has_no_row_stands_in_the_header() {
-    use super::fixture::{reconcile, reference};
-    use opdev_event::{Failure, Outcome};
+fn what_fails_and_is_no_custom_resource_stands_in_the_header_and_in_the_list() {
+    use super::fixture::{now, reconcile, reference};
+    use opdev_event::{Failure, Outcome, UnrelatedObject, UnrelatedSeen};
+    use opdev_object::meta::ObjectRef;
     let failed = |id: u64, kind: &str, fails: bool| {
         let failure = Failure { chain: vec!["no answer".to_owned()], diagnostic: None, attempt: 3 };
         let mut one = reconcile(id, "a", "17:03:00", vec![], Outcome::Failed, 1);
@@ -179,13 +181,28 @@ fn what_fails_and_has_no_row_stands_in_the_header() {
         let shown = text(&screen(&state, &mut ViewState::default(), "", HOME));
         shown.lines().next().unwrap_or_default().to_owned()
     };
-    assert!(first(vec![failed(90, "Pod", true)]).contains("✗ Pod a fails"));
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default · ✗ Pod a fails     ✓ deployment.yaml live in 38 ms"]
+    .assert_eq(&first(vec![failed(90, "Pod", true)]));
     let two = first(vec![failed(90, "Pod", true), failed(91, "Node", true)]);
-    assert!(two.contains("✗ 2 objects fail"), "{two}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default · ✗ 2 objects fail  ✓ deployment.yaml live in 38 ms"]
+    .assert_eq(&two);
     let after = first(vec![failed(90, "Pod", true), failed(91, "Pod", false)]);
     assert!(!after.contains("fail"), "{after}");
     let custom = first(vec![failed(90, "Memcached", true)]);
     assert!(!custom.contains("fails"), "it has a row: {custom}");
+    let unrelated = || {
+        let ObjectRef { gvk, namespace, name, uid } = reference("Pod", "a");
+        let pod = UnrelatedObject { namespace, name, uid, changed_by: None };
+        Event::UnrelatedSeen(UnrelatedSeen { at: now(), gvk, objects: vec![pod] })
+    };
+    let listed = |more: Vec<Event>| {
+        let state = of(events().into_iter().chain(more).collect());
+        text(&screen(&state, &mut ViewState::default(), "", HOME)).contains("Pod a ")
+    };
+    assert!(!listed(vec![unrelated()]));
+    assert!(listed(vec![unrelated(), failed(90, "Pod", true), unrelated()]));
+    assert!(listed(vec![failed(90, "Pod", true), unrelated()]), "it is seen later than it failed");
+    assert!(!listed(vec![unrelated(), failed(90, "Pod", true), failed(91, "Pod", false)]));
 }
 
 #[test]
@@ -198,15 +215,21 @@ fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble(
         (text(&buffer).lines().next().unwrap_or_default().to_owned(), green)
     };
     let (line, green) = first(vec![]);
-    assert!(line.contains("✓ deployment.yaml live in 38 ms") && green, "{line}");
+    assert!(green, "{line}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default                     ✓ deployment.yaml live in 38 ms"]
+    .assert_eq(&line);
     let (line, green) = first(vec![held_type()]);
-    assert!(line.contains("? memcached_types.go needs your answer (H)") && !green, "{line}");
+    assert!(!green, "{line}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default          ? memcached_types.go needs your answer (H)"]
+    .assert_eq(&line);
     let released = |verdict| {
         let id = "memcacheds.cache.my.domain@8".to_owned();
         Event::Released(Released { at: now(), id, verdict })
     };
     let (line, green) = first(vec![held_type(), released(Verdict::Discarded)]);
-    assert!(line.contains("⚠ memcached_types.go: the old version is kept") && !green, "{line}");
+    assert!(!green, "{line}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default       ⚠ memcached_types.go: the old version is kept"]
+    .assert_eq(&line);
     for more in [
         vec![held_type(), released(Verdict::Undone)],
         vec![
@@ -224,7 +247,9 @@ fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble(
     run.objects[0].problem = Some(problem("boom"));
     let run = Event::ShadowRun(run.into());
     let (line, green) = first(vec![run.clone()]);
-    assert!(line.contains("✗ memcached.ts refused") && !green, "{line}");
+    assert!(!green, "{line}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default                              ✗ memcached.ts refused"]
+    .assert_eq(&line);
     // As opdev tells it: the set that serves comes after the trial, then what keeps the newest files out.
     let failed = |message: &str| {
         let diagnostics = vec![problem(message)];
@@ -276,10 +301,12 @@ fn a_removed_file_is_not_called_saved_and_the_header_says_what_nothing_reconcile
             .to_owned()
     };
     let same = line(set.clone());
-    assert!(same.contains("✓ memcached.ts removed, live"), "{same}");
+    expect![" opdev · memcached-operator · embedded 1.36 · ns default                        ✓ memcached.ts removed, live"]
+    .assert_eq(&same);
     set.kinds[0].health = KindHealth::Shown { why: "it has no reconciler".to_owned() };
     let lost = line(set);
-    assert!(lost.contains("⚠ memcached.ts removed, nothing reconciles Memcached"), "{lost}");
+    expect![" memcached-operator · embedded 1.36 · ns default        ⚠ memcached.ts removed, nothing reconciles Memcached"]
+    .assert_eq(&lost);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::fixture::{busy, events, of};
 use super::frames::{screen, text};
 use crate::view::ViewState;
 use crate::{Command, Input, update};
+use expect_test::expect;
 use opdev_event::{
     Body, Cluster, Event, ObjectSeen, Place, Preferences, ProgramRun, ProjectTask, Protection,
     ProtectionChanged, Request, Started, Task, UserCommand,
@@ -130,19 +131,22 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     let clash = [command("one", Some("g e"), &["a"]), command("two", Some("g"), &["b"])];
     let mut view = ViewState::default();
     view.refresh(&with(clash.to_vec()));
-    assert!(view.look.following.told().unwrap()[0].contains("cannot both be typed"));
+    expect!["✗ config.yaml:2:3: the keys of the commands one and two cannot both be typed"]
+        .assert_eq(&view.look.following.told().unwrap()[0]);
     let mut view = ViewState::default();
     view.refresh(&with(vec![command("out", Some("ctrl-c"), &["a"])]));
-    assert!(view.look.following.told().unwrap()[0].contains("works whatever is open"));
+    expect!["✗ config.yaml:2:3: ctrl-c of the command out works whatever is open, and stays"]
+        .assert_eq(&view.look.following.told().unwrap()[0]);
     // A key that is none is told with its place.
     let state = with(vec![command("odd", Some("hyper-x"), &["a"])]);
     let mut view = ViewState::default();
     view.refresh(&state);
     let told = view.look.following.told().unwrap();
-    assert!(told[0].contains("config.yaml:2:3: `hyper-x` of the command odd is no key"), "{told:?}");
+    expect!["✗ config.yaml:2:3: `hyper-x` of the command odd is no key"].assert_eq(&told[0]);
     assert!(view.keys.own.is_empty());
     commands(&mut view, &state, "g x");
-    assert!(view.told.message.as_deref().unwrap().contains("config.yaml has no commands"));
+    expect!["own commands: your config.yaml has no commands; docs/keys.md shows how to write one"]
+        .assert_eq(view.told.message.as_deref().unwrap());
 }
 
 /// The name that a line for `sh` gives, whatever the user's quotes and the name are.
@@ -191,13 +195,11 @@ fn a_shell_and_ports_need_containers() {
     let mut view = ViewState::default();
     screen(&state, &mut view, "j 2", SIZE);
     assert_eq!(commands(&mut view, &state, "g s"), []);
-    assert!(view.told.message.as_deref().unwrap().contains("runs no containers"), "{:?}", view.told.message);
+    expect!["shell: the embedded control plane plays the life of pods and runs no containers; there is no shell in one"]
+    .assert_eq(view.told.message.as_deref().unwrap());
     assert_eq!(commands(&mut view, &state, "g f"), []);
-    assert!(
-        view.told.message.as_deref().unwrap().contains("nothing listens on its pods"),
-        "{:?}",
-        view.told.message
-    );
+    expect!["forward: the embedded control plane runs no containers; nothing listens on its pods"]
+        .assert_eq(view.told.message.as_deref().unwrap());
 
     let state = real(events());
     let mut view = ViewState::default();

@@ -5,6 +5,7 @@ use super::fixture::{at, busy, object, reference, seen};
 use super::frames::{check_view, screen, text};
 use crate::view::ViewState;
 use crate::{Command, Input, Mouse, kind_table, update};
+use expect_test::expect;
 use opdev_event::{
     Body, DraftTask, Event, KindHealth, KindTable, ObjectSeen, ObjectTask, Request, Sample, ServedKind,
     TableColumn, TableQuery, TableRow, Task, ViewRequest,
@@ -266,7 +267,8 @@ fn keys_act_on_the_row_and_esc_leaves() {
     assert_eq!(commands(&mut view, &state, "esc r"), []);
     assert_eq!(view.told.message.as_deref(), Some("reconcile: no custom resource is selected"));
     commands(&mut view, &state, "g e");
-    assert!(view.told.message.as_deref().unwrap().contains("/ filters its rows"));
+    expect!["faults only: a table of the API server does not say what is a fault; / filters its rows"]
+        .assert_eq(view.told.message.as_deref().unwrap());
     commands(&mut view, &state, "tab tab tab 3 shift-tab");
     assert_eq!(view.focus, Pane::Owned, "there are no reconciles beside a table");
     commands(&mut view, &state, "1 esc");

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::too_many_lines)]
 
 use super::*;
+use expect_test::expect;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -347,7 +348,11 @@ fn rules_are_part_of_the_check() {
     assert!(with("self.replicas > 0").is_empty());
     let wrong = with("self.replica > 0");
     assert_eq!((wrong[0].severity, wrong[0].version.as_str()), (Severity::Block, "v1"));
-    assert!(wrong[0].what.contains("undefined field 'replica'"), "{}", wrong[0].what);
+    expect![[r#"
+        Invalid value: {"Rule":"self.replica \u003e 0","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field 'replica'
+         | self.replica > 0
+         | ....^ (did you mean replicas?)"#]]
+    .assert_eq(&wrong[0].what);
     assert!(wrong[0].what.ends_with("(did you mean replicas?)"), "{}", wrong[0].what);
     let dear = with("self.l.all(x, self.l.all(y, x != y))");
     assert_eq!((dear[0].severity, dear[0].kind), (Severity::Block, Change::Expensive));

@@ -2,6 +2,7 @@
 
 use super::found;
 use crate::print::summary::Summary;
+use expect_test::expect;
 use opdev_event::{Event, FindingSeverity, RuleFinding};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ fn the_end_names_what_is_open_the_worst_first() {
     let text = summary.see(&stopping()).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     assert_eq!(lines[0], "findings   1 error, 1 hint open");
-    assert!(lines[1].starts_with("✗ no watch: Service ") && lines[1].contains("×2"), "{text}");
+    expect!["✗ no watch: Service Memcached default/web ×2 at web.go:118"].assert_eq(lines[1]);
     assert!(lines[2].starts_with("i many calls ") && !lines[2].contains('×'), "{text}");
     assert_eq!(lines.len(), 3);
 }

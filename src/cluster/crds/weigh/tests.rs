@@ -1,6 +1,7 @@
 //! Changes that go through, changes that wait, and changes that are never sent.
 
 use super::*;
+use expect_test::expect;
 use opdev_event::Place;
 use opdev_types::crd;
 use serde_json::json;
@@ -53,7 +54,7 @@ fn an_enum_value_in_use_is_held_with_object_and_field() {
     assert_eq!(why(&held), "1 object would not be valid any more");
     let hurt = &held.objects[0];
     assert_eq!((hurt.object.to_string().as_str(), hurt.field.as_str()), ("Set default/web", ".spec.tier"));
-    assert!(hurt.message.contains("\"gold\""), "{hurt:?}");
+    expect![[r#"Unsupported value: "gold": supported values: "iron""#]].assert_eq(&hurt.message);
     let finding = &held.findings[0];
     assert_eq!((finding.weight, finding.field.as_str()), (Weight::Break, ".spec.tier"));
     assert_eq!(finding.place.as_ref().unwrap().to_string(), "set_types.go:7:2");
@@ -93,8 +94,14 @@ fn what_the_server_would_refuse_is_placed_and_never_sent() {
     let refused = weighed(new, &[], false);
     let Decision::Refuse(problem) = &refused.decision else { panic!("{}", why(&refused)) };
     assert_eq!(problem.place.as_ref().unwrap().to_string(), "set_types.go:5:2", "{problem:?}");
-    assert!(problem.message.contains("sets.a.b") && problem.message.contains(".spec.size"), "{problem:?}");
-    assert!(problem.excerpt.as_deref().unwrap().contains("Size int32"));
+    expect![[r#"the API server would refuse sets.a.b: .spec.size: Invalid value: "string":  in body must be of type integer: "string""#]]
+    .assert_eq(&problem.message);
+    expect![[r#"
+        4 | 4
+        5 | 	Size int32
+          | 	^
+        6 | 6"#]]
+    .assert_eq(problem.excerpt.as_deref().unwrap());
 }
 
 #[test]

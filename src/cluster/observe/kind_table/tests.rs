@@ -2,6 +2,7 @@
 
 use super::*;
 use bytes::Bytes;
+use expect_test::expect;
 use http::Response;
 use http_body_util::Full;
 use kube::client::Body as RequestBody;
@@ -133,7 +134,7 @@ async fn a_word_that_means_no_kind_is_asked_again() {
     tables.pace.missing = Duration::from_millis(1);
     tables.show(query("gadgets"));
     let table = wait_for(&mut told, |table| table.problem.is_some()).await;
-    assert!(table.problem.unwrap().contains("serves no kind gadgets"));
+    expect!["the API server serves no kind gadgets: no name is near it"].assert_eq(&table.problem.unwrap());
     let before = asked.lock().unwrap().len();
     wait_for(&mut told, |table| table.problem.is_some()).await;
     assert!(asked.lock().unwrap().len() > before);

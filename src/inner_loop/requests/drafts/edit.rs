@@ -344,6 +344,7 @@ pub(super) fn body_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn comments_on_top_go_and_come_and_the_text_stays() {
@@ -361,7 +362,17 @@ mod tests {
         let all = [refusal(3, "spec.size: too\nsmall"), refusal(0, "denied")];
         let text = with_header(&complaint(&all), "kind: Web\nspec:\n  size: -1\n");
         let line = text.lines().position(|line| line.contains("size: -1")).unwrap() + 1;
-        assert!(text.contains(&format!("#   line {line}: spec.size: too small\n")), "{text}");
-        assert!(text.contains("#   denied\n"), "{text}");
+        assert_eq!(line, 8, "the line that the text names");
+        expect![[r#"
+            # opdev: NOT WRITTEN, because:
+            #   line 8: spec.size: too small
+            #   denied
+            # Correct it and save; close it as it is, or empty it, and nothing is written.
+            #---
+            kind: Web
+            spec:
+              size: -1
+        "#]]
+        .assert_eq(&text);
     }
 }

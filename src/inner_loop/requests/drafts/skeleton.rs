@@ -261,6 +261,7 @@ fn brief(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn schema() -> Value {
         json!({"type": "object", "properties": {
@@ -287,14 +288,35 @@ mod tests {
                 "spec": {"size": 1, "tier": "silver", "pods": [{"name": "xx"}]}}),
             "{text}"
         );
-        for line in [
-            "  # How many pods run.\n  # required, integer (int32), at least 1\n  size: 1\n",
-            "  # required, string, one of bronze, silver, default silver\n  tier: silver\n",
-            "  # string, characters at most 10\n  # note: \"\"\n",
-            "  # limits:\n",
-        ] {
-            assert!(text.contains(line), "{line:?} is not in:\n{text}");
-        }
+        expect![[r#"
+            apiVersion: g.io/v1
+            kind: Web
+            metadata:
+              name: web-sample
+              namespace: default
+            # object
+            spec:
+              # required, array, items at least 1
+              pods:
+                # required, string, characters at least 2
+              - name: xx
+                # integer
+                # port: 0
+              # How many pods run.
+              # required, integer (int32), at least 1
+              size: 1
+              # required, string, one of bronze, silver, default silver
+              tier: silver
+              # object
+              # limits:
+                # required
+                # cpu: 0
+                # string
+                # memory: ""
+              # string, characters at most 10
+              # note: ""
+        "#]]
+        .assert_eq(&text);
         // Without the sign of a comment, an optional field is one that can be read.
         let all: String = text
             .lines()

@@ -129,6 +129,7 @@ fn removals(old: &Value, new: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_client::Resource;
     use opdev_object::meta::Gvk;
     use serde_json::json;
@@ -189,7 +190,8 @@ mod tests {
         let before = json!({"spec": {"replicas": 1}});
         let told =
             reason(&invalid, &of(json!({"strategy": {"type": "Recreate"}})), Some(&before), Some(&live));
-        assert!(told.unwrap().contains("spec.strategy.rollingUpdate: Forbidden"));
+        expect![[r#"Deployment.apps "web" is invalid: spec.strategy.rollingUpdate: Forbidden: no"#]]
+            .assert_eq(&told.unwrap());
         // A value that may not change is refused in both ways.
         let fixed = of(json!({"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}));
         assert_eq!(reason(&invalid, &fixed, Some(&before), Some(&live)), None);

@@ -189,6 +189,7 @@ fn helpers(chart: &Chart) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use opdev_helm::chart::FileSet;
 
     fn chart(files: &[(&str, &str)]) -> Chart {
@@ -243,6 +244,7 @@ mod tests {
         let chart = chart(&[("templates/a.yaml", "{{ if .Release.IsUpgrade }}a: 1{{ end }}")]);
         let new = "---\n# Source: web/templates/a.yaml\na: 1\n";
         let found = words(&chart, "", new);
-        assert!(found.contains("`no line` became `a: 1` (.Release.IsUpgrade)"), "{found}");
+        expect!["templates/a.yaml: `no line` became `# Source: web/templates/a.yaml` (.Release.IsUpgrade); templates/a.yaml: `no line` became `a: 1` (.Release.IsUpgrade)"]
+        .assert_eq(&found);
     }
 }

@@ -305,6 +305,7 @@ impl<'a> Noted<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn shell(script: &str) -> Exec {
         Exec { program: "sh".to_owned(), arguments: vec!["-c".to_owned(), script.to_owned()], input: None }
@@ -331,7 +332,7 @@ mod tests {
         let pid = folder.path().join("pid");
         let script = format!("sh -c 'sleep 1000 & echo $! > {0}; wait' & wait", pid.display());
         let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err().to_string();
-        assert!(why.contains("the time of this reconcile is over"), "{why}");
+        expect!["ended after 0.5 s: the time of this reconcile is over"].assert_eq(&why);
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(is_gone(pid.trim()), "a grandchild goes on after the time is over");
     }
@@ -339,7 +340,8 @@ mod tests {
     #[test]
     fn who_leaves_the_group_does_not_hold_the_reconcile_up() {
         let done = run(&shell("setsid sh -c 'echo $$; exec sleep 30' & sleep 0.2"), Duration::from_secs(20));
-        assert!(done.unwrap_err().to_string().contains("left behind"));
+        expect!["a process that it has left behind keeps its output open"]
+            .assert_eq(&done.unwrap_err().to_string());
     }
 
     fn allow(hosts: &[&str], programs: &[&str]) -> Allow {
@@ -366,7 +368,8 @@ mod tests {
             Duration::from_secs(1),
             None,
         );
-        assert!(error.unwrap_err().to_string().contains("`allow.hosts` in opdev.yaml"));
+        expect!["fetch: nowhere.test is not allowed; add it to `allow.hosts` in opdev.yaml if the reconciler may reach it"]
+        .assert_eq(&error.unwrap_err().to_string());
     }
 
     #[test]
@@ -406,7 +409,11 @@ mod tests {
         assert_eq!(run("cat", &[], Some("$HOME"), 10_000).unwrap().stdout, "$HOME");
         assert_eq!(run("sh", &["-c", "echo no >&2; exit 3"], None, 10_000).unwrap().code, 3);
         let refused = |why: Result<Executed, ExecError>| why.unwrap_err().to_string();
-        assert!(refused(run("sleep", &["60"], None, 50)).contains("the time of this reconcile is over"));
-        assert!(refused(run("rm", &[], None, 10)).contains("not allowed"));
+        expect!["exec: sleep: ended after 0.1 s: the time of this reconcile is over"]
+            .assert_eq(&refused(run("sleep", &["60"], None, 50)));
+        expect![
+            "exec: rm is not allowed; add it to `allow.programs` in opdev.yaml if the reconciler may run it"
+        ]
+        .assert_eq(&refused(run("rm", &[], None, 10)));
     }
 }

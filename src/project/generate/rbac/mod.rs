@@ -206,6 +206,7 @@ fn used(folder: &Path) -> Result<Rights> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn what_a_run_used_becomes_markers_in_the_source() {
@@ -234,12 +235,15 @@ mod tests {
         assert!(begun.after.contains("resources=pods,verbs=get;list;watch;create\n"), "{}", begun.after);
         std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
         let error = addition(root).err().unwrap().to_string();
-        assert!(error.contains("every right that was used in 1 reconcile is allowed"), "{error}");
+        expect!["every right that was used in 1 reconcile is allowed by the markers"].assert_eq(&error);
         // Where a marker cannot be read nobody knows what is missing.
         let broken = made.after.replacen("groups=core,resources=pods", "groups=core,resource=pods", 1);
         std::fs::write(root.join("controllers/podset.go"), broken).unwrap();
         let error = addition(root).err().unwrap().to_string();
-        assert!(error.contains("correct this first:\ncontrollers/podset.go:3:"), "{error}");
+        expect![[r#"
+            the RBAC markers cannot be compared with what was used; correct this first:
+            controllers/podset.go:3:34: unknown argument "resource""#]]
+        .assert_eq(&error);
         let made = manifests::roles_of_markers(root, &Asked::default()).unwrap();
         assert_eq!(compared(root, &made).unwrap_err().to_string(), error);
     }

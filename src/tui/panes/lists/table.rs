@@ -182,7 +182,7 @@ impl Table {
         let followed = match &changed {
             Some(changed) => Some(self.follow(state, changed)),
             None => {
-                let mut all: Vec<&Arc<Seen>> = state.objects.custom().collect();
+                let mut all: Vec<&Arc<Seen>> = state.listed().collect();
                 all.sort_unstable_by(|a, b| a.key.cmp(&b.key));
                 self.entries = all.into_iter().cloned().map(Entry::new).collect();
                 self.ahead = 0;
@@ -249,7 +249,7 @@ impl Table {
     fn follow(&mut self, state: &State, changed: &BTreeSet<Arc<ObjectKey>>) -> Followed {
         let mut followed = Followed { roots: BTreeSet::new(), gone: BTreeMap::new() };
         for key in changed {
-            let new = state.objects.get(key).filter(|_| state.objects.is_custom(key));
+            let new = state.objects.get(key).filter(|_| state.is_listed(key));
             match (self.find(key), new) {
                 (Ok(at), Some(seen)) => self.entries[at].seen = Arc::clone(seen),
                 (Err(at), Some(seen)) => self.entries.insert(at, Entry::new(Arc::clone(seen))),

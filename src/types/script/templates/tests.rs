@@ -3,6 +3,7 @@
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};
 use crate::program;
 use crate::tests::{Fake, files, observed};
+use expect_test::expect;
 use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
@@ -74,12 +75,8 @@ fn a_missing_key_is_named_with_its_place() {
     assert!(error.hint.is_some());
     assert!(run("{{ .owned.Pod }}").is_err(), "a map is not a document");
     assert!(run("{{ $x := .owned.Deployment }}").is_ok());
-    assert!(
-        run("{{ $x := .owned.Service }}")
-            .unwrap_err()
-            .message
-            .contains("no key Service; it has Deployment, Pod")
-    );
+    expect![".owned.Service: no key Service; it has Deployment, Pod"]
+        .assert_eq(&run("{{ $x := .owned.Service }}").unwrap_err().message);
     assert_eq!(run("{{ dig \"spec\" \"image\" \"none\" .self | fail }}").unwrap_err().message, "none");
 }
 
@@ -237,7 +234,7 @@ fn endless_templates_end() {
 #[test]
 fn a_folder_must_make_sense() {
     let error = load(&[("podset/readme.txt", "")]).unwrap_err();
-    assert!(error.message.contains("holds no templates"));
+    expect!["config/reconcilers/podset/ holds no templates"].assert_eq(&error.message);
     let wrong = |owns: &str| load(&[("podset/a.yaml", ""), ("podset/owns.yaml", owns)]).unwrap_err();
     assert_eq!(place(&wrong("owns: [v1/Pod, Nonsense]")), "podset/owns.yaml:1:16");
     assert_eq!(place(&wrong("own: []")), "podset/owns.yaml:1:1");

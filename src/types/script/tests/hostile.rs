@@ -3,6 +3,7 @@
 
 use super::{Fake, PODSET, load, observed, parent, place, quick, run};
 use crate::contract::Limits;
+use expect_test::expect;
 use std::time::Duration;
 
 fn fails(text: &str, limits: &Limits) -> String {
@@ -128,12 +129,15 @@ fn one_long_native_operation_is_left_behind() {
         program.reconcile(&observed(parent, Vec::new()), &Fake::default(), limits)
     };
     let first = call(3, &tight).unwrap_err();
-    assert!(first.message.contains("cannot be interrupted"), "{}", first.message);
+    expect!["config/reconcilers/x.ts did not end within 50 ms and is inside one operation that cannot be interrupted"]
+    .assert_eq(&first.message);
     let second = call(1, &tight).unwrap_err();
-    assert!(second.message.contains("is not called"), "{}", second.message);
+    expect!["config/reconcilers/x.ts is not called: an earlier call is still inside one operation that cannot be interrupted"]
+    .assert_eq(&second.message);
     // Once it is done the script is called again.
     while let Err(error) = call(1, &quick()) {
-        assert!(error.message.contains("is not called"), "{}", error.message);
+        expect!["config/reconcilers/x.ts is not called: an earlier call is still inside one operation that cannot be interrupted"]
+        .assert_eq(&error.message);
         std::thread::yield_now();
     }
     assert!(run(PODSET).is_ok());
