@@ -112,13 +112,14 @@ impl Error {
 impl ErrorKind {
     /// The kind of the object that a patch or a replacement does not find.
     pub(crate) fn missing_kind(&self) -> Option<&str> {
-        let object = match self {
-            ErrorKind::InKey { source, .. } => return source.missing_kind(),
-            ErrorKind::Patch(PatchError::NoObject { object }) => object,
-            ErrorKind::Replacement(ReplacementError::NothingSelected { selector }) => selector,
-            _ => return None,
-        };
-        object.split(['.', ' ']).next()
+        match self {
+            ErrorKind::InKey { source, .. } => source.missing_kind(),
+            ErrorKind::Patch(PatchError::NoObject { object }) => object.split(['.', ' ']).next(),
+            ErrorKind::Replacement(ReplacementError::NothingSelected { kind, .. }) => {
+                Some(kind.as_str()).filter(|kind| !kind.is_empty())
+            }
+            _ => None,
+        }
     }
 
     /// This error, said of an object.

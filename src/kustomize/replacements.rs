@@ -90,7 +90,10 @@ fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Va
     let (first, second) = (found.next(), found.next());
     let resource = match (first, second) {
         (Some(one), None) => one,
-        (None, _) => return Err(ReplacementError::NothingSelected { selector: shown() }),
+        (None, _) => {
+            let kind = source.kind.clone();
+            return Err(ReplacementError::NothingSelected { kind, selector: shown() });
+        }
         (Some(_), Some(_)) => return Err(ReplacementError::SeveralSelected { selector: shown() }),
     };
     let path = or_name(&source.field_path);

@@ -59,8 +59,6 @@ impl Target {
 
     /// Returns true if the object is meant, by the names that it has now or had at first.
     pub(crate) fn selects(&self, resource: &Resource) -> bool {
-        let fits =
-            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
         let (now, first) = (resource.id(), resource.original_id());
         (fits(&self.namespace, first.effective_namespace())
             || fits(&self.namespace, now.effective_namespace()))
@@ -71,19 +69,19 @@ impl Target {
             && holds(self.labels.as_ref(), &resource.object, "labels")
             && holds(self.annotations.as_ref(), &resource.object, "annotations")
     }
-}
 
-impl Target {
     /// Returns true if an id fits, whatever labels and annotations its object has.
     pub(crate) fn selects_id(&self, id: &Id) -> bool {
-        let fits =
-            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
         fits(&self.group, &id.gvk.group)
             && fits(&self.version, &id.gvk.version)
             && fits(&self.kind, &id.gvk.kind)
             && fits(&self.name, &id.name)
             && fits(&self.namespace, &id.namespace)
     }
+}
+
+fn fits(pattern: &Option<Regex>, text: &str) -> bool {
+    pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Returns true if an id is what the source of a replacement selects; nothing is a pattern here.

@@ -1,5 +1,6 @@
-//! `transformers`: changes that a file of its own, or YAML in the entry, describes. Built are the plugins
-//! that kustomize brings along; nothing is ever run.
+//! `transformers`: changes that a file of its own, or YAML in the entry, describes. Built are kustomize's
+//! plugins for labels, annotations, names, namespaces, images, replicas, patches and replacements; nothing is
+//! ever run.
 
 use crate::error::{Error, ErrorKind, KustomizationError};
 use crate::fields::FieldSpec;
@@ -83,29 +84,6 @@ impl Described {
             _ => vec![self],
         }
     }
-
-    /// A kustomization with this change as its only entry, where it is one of patches or replacements.
-    fn as_kustomization(&self) -> Option<Kustomization> {
-        let Described { path, patch, target, options, json_op, .. } = self;
-        let (path, target, options) = (path.clone(), target.clone(), *options);
-        let whole = Kustomization::default();
-        Some(match self.kind.as_str() {
-            "PatchTransformer" => {
-                let patch = Patch { path, patch: patch.clone(), target, options };
-                Kustomization { patches: vec![patch], ..whole }
-            }
-            "PatchJson6902Transformer" => {
-                let patch = Patch { path, patch: json_op.clone(), target, options };
-                Kustomization { patches_json6902: vec![patch], ..whole }
-            }
-            "PatchStrategicMergeTransformer" => {
-                let entry = self.paths.first().unwrap_or(&self.patches).clone();
-                Kustomization { patches_strategic_merge: vec![entry], ..whole }
-            }
-            "ReplacementTransformer" => Kustomization { replacements: self.replacements.clone(), ..whole },
-            _ => return None,
-        })
-    }
 }
 
 /// The entries of `transformers` in kustomize's order: those that are written in the entry come first.
@@ -145,16 +123,7 @@ pub(crate) fn change(
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
     let in_entry = |why: ErrorKind| file.error("transformers", Some(at), why);
-    if described.api_version == "builtin"
-        && let Some(content) = described.as_kustomization()
-    {
-        let inner = file.with(content);
-        let made = match described.kind.as_str() {
-            "PatchTransformer" => patches::patch(files, &inner, 0, resources),
-            "PatchJson6902Transformer" => patches::json6902(files, &inner, 0, resources),
-            "PatchStrategicMergeTransformer" => patches::strategic(files, &inner, 0, resources),
-            _ => replacements::replace(files, &inner, 0, resources),
-        };
+    if let Some(made) = by_patches(files, file, described, resources) {
         // A file of its own is named with its line.
         return made.map_err(|error| if error.file == file.path { in_entry(*error.kind) } else { error });
     }
@@ -178,4 +147,40 @@ pub(crate) fn change(
         }
     };
     made.map_err(in_entry)
+}
+
+/// Makes a change of patches or replacements, as the only entry of a kustomization; `None` for any other one.
+fn by_patches(
+    files: &dyn Files,
+    file: &File,
+    described: &Described,
+    resources: &mut Vec<Resource>,
+) -> Option<Result<(), Error>> {
+    let patch = |text: &str| Patch {
+        path: described.path.clone(),
+        patch: text.to_owned(),
+        target: described.target.clone(),
+        options: described.options,
+    };
+    let whole = Kustomization::default();
+    Some(match (described.api_version.as_str(), described.kind.as_str()) {
+        ("builtin", "PatchTransformer") => {
+            let content = Kustomization { patches: vec![patch(&described.patch)], ..whole };
+            patches::patch(files, &file.with(content), 0, resources)
+        }
+        ("builtin", "PatchJson6902Transformer") => {
+            let content = Kustomization { patches_json6902: vec![patch(&described.json_op)], ..whole };
+            patches::json6902(files, &file.with(content), 0, resources)
+        }
+        ("builtin", "PatchStrategicMergeTransformer") => {
+            let entry = described.paths.first().unwrap_or(&described.patches).clone();
+            let content = Kustomization { patches_strategic_merge: vec![entry], ..whole };
+            patches::strategic(files, &file.with(content), 0, resources)
+        }
+        ("builtin", "ReplacementTransformer") => {
+            let content = Kustomization { replacements: described.replacements.clone(), ..whole };
+            replacements::replace(files, &file.with(content), 0, resources)
+        }
+        _ => return None,
+    })
 }

@@ -88,8 +88,8 @@ pub(crate) fn read(root: &Path, manifests: Option<&Path>) -> NamedWebhooks {
 }
 
 /// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer
-/// also has the folder with it. Whether a Go program serves webhooks may change with any save, so that one
-/// always finds a certificate.
+/// also has the folder with it, unless the program makes its certificate itself. Whether a Go program serves
+/// webhooks may change with any save, so that one always finds a certificate.
 pub(crate) async fn certified(
     project: &Project,
     state_folder: &PrivateFolder,

@@ -479,7 +479,8 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
     }
 }
 
-/// The words of an operator without the values of the Secrets that are there: programs print what they please.
+/// The words of an operator without the values of the Secrets that are there: programs print what they
+/// please.
 pub(super) fn without_secrets(plane: &ControlPlane, texts: BTreeSet<String>) -> BTreeSet<String> {
     if texts.is_empty() {
         return texts;

@@ -117,9 +117,7 @@ impl Reconciles {
         };
         !self.open.is_empty() || self.later.iter().any(|(of, due)| soon(of, due))
     }
-}
 
-impl Reconciles {
     fn fail_often(&self, attempts: u32) -> Vec<(String, String)> {
         let often = self
             .failing

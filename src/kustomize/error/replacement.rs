@@ -20,6 +20,8 @@ pub enum ReplacementError {
     NoSelect,
     /// The source selects no object.
     NothingSelected {
+        /// The kind; empty where the source gives none.
+        kind: String,
         /// Kind, namespace and name, as far as the source gives them.
         selector: String,
     },
@@ -118,7 +120,7 @@ impl fmt::Display for ReplacementError {
             ReplacementError::BothSources => f.write_str("it has both source and sourceValue"),
             ReplacementError::NoTargets => f.write_str("it has no targets"),
             ReplacementError::NoSelect => f.write_str("a target has no select"),
-            ReplacementError::NothingSelected { selector } => {
+            ReplacementError::NothingSelected { selector, .. } => {
                 write!(f, "the source selects nothing ({selector})")
             }
             ReplacementError::SeveralSelected { selector } => {

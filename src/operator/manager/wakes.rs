@@ -180,10 +180,13 @@ impl View<'_> {
     /// The first list of a kind also brings objects that were there before opdev began: nobody has created
     /// these now. To the second, as Kubernetes writes it.
     fn started_by(&self, happened: &Happened, wake: Wake) -> Wake {
+        if !happened.initial {
+            return wake;
+        }
         let created = happened.object.identity()["metadata"]["creationTimestamp"].as_str();
         let created: Option<Timestamp> = created.and_then(|text| text.parse().ok());
         let is_older = created.is_some_and(|created| created.as_second() < self.began.as_second());
-        if happened.initial && is_older { Wake { kind: CauseKind::Start, ..wake } } else { wake }
+        if is_older { Wake { kind: CauseKind::Start, ..wake } } else { wake }
     }
 
     /// Objects whose reconcile has read this one, as it was or as it is.

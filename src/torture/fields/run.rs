@@ -245,10 +245,8 @@ fn says(status: &Value, trouble: &str) -> bool {
 
 /// The object's status without what changes with each generation.
 fn status(stage: &Stage<'_>, own: &Value) -> Fields {
-    let wanted = normal::id(own);
-    let all = objects(&stage.plane);
-    let own = all.iter().map(|object| &**object).filter(|object| normal::id(object) == wanted);
-    let fields = normal::snapshot(own).into_values().flatten();
+    let own = self::own(stage, own);
+    let fields = normal::snapshot(own.as_deref().into_iter()).into_values().flatten();
     fields.filter(|(path, _)| path.starts_with(".status")).collect()
 }
 

@@ -261,6 +261,9 @@ func opdevTraceFreePort() int {
 
 // Whether the program's own folder has a certificate: flags may name one that is mounted in a pod only.
 func opdevTraceHasCertificate(o webhook.Options) bool {
+	if o.CertDir == "" {
+		return false
+	}
 	for _, file := range [][2]string{{o.CertName, "tls.crt"}, {o.KeyName, "tls.key"}} {
 		name := file[0]
 		if name == "" {
