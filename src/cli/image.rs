@@ -157,7 +157,8 @@ fn as_text(args: &ImageArgs, layout: &Layout, pushed: Option<(&ImageReference, u
         lines.push(format!("written   {}", visible(&path.display().to_string())));
     }
     if let Some((name, sent)) = pushed {
-        lines.push(format!("pushed    {} ({sent} blobs were new)", name.tagged()));
+        let new = if sent == 1 { "1 blob was new".to_owned() } else { format!("{sent} blobs were new") };
+        lines.push(format!("pushed    {} ({new})", name.tagged()));
         if !args.without_project {
             lines.push(format!("next      opdev deploy --image {}", name.tagged()));
         }

@@ -10,13 +10,16 @@ use super::link::Link;
 use jiff::Timestamp;
 use opdev_event::sink::EventSink;
 use opdev_event::{ConnectionChanged, Event, Level, Notice, Trouble, TroubleKind, words};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long a busy server is not told of.
+/// How long a busy server is not told of, nor one that did not answer a moment ago.
 const MOMENT: Duration = Duration::from_millis(1500);
+/// A server that answers again is watched for so long: one that drops some calls and answers others is told
+/// once.
+const UNSURE: Duration = Duration::from_secs(10);
 
 /// Watches one connection: what it waits for, and when all is well again.
 pub struct ConnectionMonitor {
@@ -29,6 +32,7 @@ impl ConnectionMonitor {
     /// Runs until it is dropped.
     pub async fn run(self, events: EventSink, lost_now: watch::Sender<bool>, awake: watch::Sender<u64>) {
         let mut trouble = self.link.trouble();
+        let mut well: Option<Instant> = None;
         loop {
             let Some(now) = trouble.borrow_and_update().clone() else {
                 if trouble.changed().await.is_err() {
@@ -38,7 +42,8 @@ impl ConnectionMonitor {
             };
             let since = now.since;
             // A server that sets up a new kind is busy for a moment; that is worth no word.
-            if now.kind == TroubleKind::Busy
+            let unsure = well.is_some_and(|since| since.elapsed() < UNSURE);
+            if (now.kind == TroubleKind::Busy || unsure)
                 && tokio::time::timeout(MOMENT, trouble.changed()).await.is_ok_and(|changed| changed.is_ok())
             {
                 continue;
@@ -53,6 +58,7 @@ impl ConnectionMonitor {
                 let _ = lost_now.send_replace(false);
                 awake.send_modify(|times| *times += 1);
             }
+            well = Some(Instant::now());
             let took = Timestamp::now().duration_since(since).unsigned_abs();
             let at = Timestamp::now();
             events.emit(Event::ConnectionChanged(ConnectionChanged { at, trouble: None })).await;

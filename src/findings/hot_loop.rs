@@ -64,7 +64,6 @@ struct LoopTrack {
     told_repair: bool,
 }
 
-/// Reconciles in a row.
 #[derive(Debug, Default)]
 struct Run {
     reconciles: u32,

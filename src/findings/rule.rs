@@ -40,6 +40,8 @@ pub enum InTorture {
     InFullView,
     /// Those that stop the operator.
     AfterStop,
+    /// None brings it about: whether it is seen in a run is a matter of chance.
+    ByChance,
     /// None of them.
     Never,
 }

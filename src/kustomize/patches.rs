@@ -75,7 +75,7 @@ pub(crate) fn patch(
             let target = Target::new(target).map_err(|why| failed(why.into()))?;
             for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
                 resource.remember_id();
-                json(resource, operations).map_err(|why| failed(why.into()))?;
+                json_over_annotations(resource, operations).map_err(|why| failed(why.into()))?;
             }
             Ok(())
         }
@@ -232,6 +232,21 @@ fn remove_null(object: &mut Value, path: &[String]) {
     {
         map.remove(last);
     }
+}
+
+/// A patch of `patches`. By then kustomize has noted the former names of an object in its annotations, so
+/// these are always there.
+fn json_over_annotations(resource: &mut Resource, operations: &Value) -> Result<(), PatchError> {
+    if let Some(metadata) = resource.object["metadata"].as_object_mut() {
+        metadata.entry("annotations").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    json(resource, operations)?;
+    if map_of(&resource.object, "annotations").is_some_and(serde_json::Map::is_empty)
+        && let Some(metadata) = resource.object["metadata"].as_object_mut()
+    {
+        metadata.remove("annotations");
+    }
+    Ok(())
 }
 
 fn json(resource: &mut Resource, operations: &Value) -> Result<(), PatchError> {

@@ -5,7 +5,6 @@
 
 pub mod audit;
 mod build;
-pub mod complaints;
 mod connections;
 mod crash;
 mod debugger;
@@ -13,6 +12,7 @@ pub(crate) mod deepcopy;
 pub mod faults;
 pub(crate) mod foreign_kinds;
 mod gobuild;
+pub mod heard;
 mod lines;
 pub mod logs;
 pub(crate) mod notices;

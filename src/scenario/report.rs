@@ -90,6 +90,15 @@ impl Report {
     }
 }
 
+/// Writes a text that began on a line: its further lines stand below, farther in.
+pub fn below(out: &mut String, text: &str) {
+    let mut lines = text.lines();
+    let _ = writeln!(out, "{}", visible_line(lines.next().unwrap_or_default()));
+    for line in lines {
+        let _ = writeln!(out, "        {}", visible_line(line.trim_start()));
+    }
+}
+
 /// The lines for people.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
@@ -99,15 +108,12 @@ pub fn text(report: &Report) -> String {
         let name = visible_line(&suite.name);
         match (&suite.error, suite.failure()) {
             (Some(why), _) => {
-                let _ = writeln!(out, "error {name:width$}  {took}  {}", visible_line(why));
+                let _ = write!(out, "error {name:width$}  {took}  ");
+                below(&mut out, why);
             }
             (None, Some((case, message, details))) => {
-                let _ = writeln!(
-                    out,
-                    "FAIL  {name:width$}  {took}  {}: {}",
-                    visible_line(&case.name),
-                    visible_line(message)
-                );
+                let _ = write!(out, "FAIL  {name:width$}  {took}  {}: ", visible_line(&case.name));
+                below(&mut out, message);
                 for line in details.lines() {
                     let _ = writeln!(out, "        {}", visible_line(line));
                 }

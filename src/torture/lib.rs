@@ -24,7 +24,6 @@ mod run;
 mod scenario;
 mod shrink;
 mod subject;
-mod told;
 mod writes_beside;
 
 pub use campaign::{replay, torture};

@@ -3,7 +3,6 @@
 
 use super::judge::FAIL;
 use super::record::Record;
-use super::told::Told;
 use anyhow::{Context as _, Result};
 use kube::Client;
 use opdev_cluster::Certificates;
@@ -16,7 +15,8 @@ use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_os::child::{GroupEnd, Launch, Printed, printed_and_heard};
 use opdev_os::private_folder::{PrivateFolder, STATE};
-use opdev_program::complaints::Complaints;
+use opdev_program::heard::complaints::Complaints;
+use opdev_program::heard::under_way::UnderWay;
 use opdev_project::program::settings::KUBECONFIG;
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
@@ -102,7 +102,7 @@ struct Seen {
 pub(super) struct Running {
     task: AbortOnDropHandle<Result<Printed>>,
     /// The reconciles that it tells of, where it was built for that.
-    told: Option<Told>,
+    told: Option<UnderWay>,
     complaints: Arc<Complaints>,
     _token: ObservedToken,
     _folder: tempfile::TempDir,
@@ -244,7 +244,7 @@ impl Running {
         private.write("kubeconfig", listening.kubeconfig_of(&token, "default", provider).as_bytes())?;
         let judged = Arc::clone(record);
         let judge = move |traced| judged.ruled.traced(traced);
-        let told = start.traced.then(|| Told::listen(private.path(), judge)).transpose()?;
+        let told = start.traced.then(|| UnderWay::listen(private.path(), judge)).transpose()?;
         let path = private.path().join("kubeconfig").display().to_string();
         if start.tells {
             record.ruled.starts();
@@ -415,6 +415,10 @@ impl Operator {
     }
 }
 
+/// The cure where two runs want one port.
+const SAME_PORT: &str = "\nThis port is fixed: leave out --parallel, so that runs come one after the other, and stop whoever \
+    else listens there.";
+
 /// Waits for the first call of a program that was started.
 ///
 /// # Errors
@@ -428,7 +432,8 @@ pub(super) async fn first_call(operator: &mut Operator, record: &Record) -> Resu
     let began = Instant::now();
     while began.elapsed() < FIRST_CALL {
         if let Some(why) = operator.ended().await {
-            anyhow::bail!("{why}");
+            let port = if why.contains("address already in use") { SAME_PORT } else { "" };
+            anyhow::bail!("{why}{port}");
         }
         if tokio::time::timeout(Duration::from_millis(100), news.changed()).await.is_ok() {
             return Ok(());
@@ -442,8 +447,8 @@ pub(super) async fn first_call(operator: &mut Operator, record: &Record) -> Resu
 
 /// Waits until nothing has happened for a while. What goes on for ever without changing anything is left at
 /// that.
-async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Option<&Told>) {
-    let mut heard = told.map(Told::news);
+async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Option<&UnderWay>) {
+    let mut heard = told.map(UnderWay::news);
     let mut news = record.news();
     let (mut revision, mut unchanged) = (record.moved(), Instant::now());
     loop {
@@ -452,7 +457,7 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
         if let Some(heard) = &mut heard {
             heard.borrow_and_update();
         }
-        let busy = || told.is_some_and(Told::is_busy);
+        let busy = || told.is_some_and(UnderWay::is_busy);
         let was_busy = busy();
         record.at_work(was_busy);
         let something = async {

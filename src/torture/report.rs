@@ -5,7 +5,7 @@ use super::plan::Class;
 use super::writes_beside::WritesBeside;
 use opdev_event::words::visible_line;
 use opdev_scenario::junit as ci_junit;
-use opdev_scenario::report::{Case, Outcome, Report as CiReport, Suite};
+use opdev_scenario::report::{Case, Outcome, Report as CiReport, Suite, below};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -126,6 +126,15 @@ impl Report {
         }
     }
 
+    /// Adds notes that are not there yet.
+    pub(super) fn note_once(&mut self, notes: impl Iterator<Item = String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
     /// Marks what a baseline knows.
     pub fn mark_known(&mut self, baseline: &[String]) {
         for finding in &mut self.findings {
@@ -164,7 +173,8 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(out, "no effect  {count}: {}{more}", some.join(", "));
     }
     for problem in &report.problems {
-        let _ = writeln!(out, "not run  {}", visible_line(problem));
+        out.push_str("not run  ");
+        below(&mut out, problem);
     }
     let _ = write!(
         out,

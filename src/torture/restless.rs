@@ -4,50 +4,19 @@
 use super::normal;
 use opdev_controlplane::storage::{Change, ChangeKind};
 use opdev_event::mask;
-use opdev_findings::facts::record::{Begin, TraceCause, Why};
 use opdev_object::diff::diff;
+use opdev_program::heard::under_way::{Begun, LATELY, Lately};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Words of every trouble of an operator that goes on for ever; what follows may differ from run to run.
 pub(super) const RESTLESS: &str = "does not come to rest";
-/// Entries of each kind that are remembered.
-const MOST: usize = 400;
-/// An entry that is older says nothing about why it goes on.
-const LATELY: Duration = Duration::from_secs(10);
 /// Fields and causes that are named at most.
 const NAMED: usize = 3;
 /// Characters of a value that are shown.
 const SHOWN: usize = 40;
-
-/// The last entries, oldest first.
-#[derive(Debug)]
-pub(super) struct Lately<T> {
-    all: VecDeque<(Instant, T)>,
-}
-
-impl<T> Default for Lately<T> {
-    fn default() -> Self {
-        Lately { all: VecDeque::new() }
-    }
-}
-
-impl<T> Lately<T> {
-    pub(super) fn note(&mut self, now: Instant, one: T) {
-        if self.all.len() == MOST {
-            self.all.pop_front();
-        }
-        self.all.push_back((now, one));
-    }
-
-    /// Entries from not long before `now`, the newest first.
-    pub(super) fn newest(&self, now: Instant) -> impl Iterator<Item = &T> {
-        let recent = self.all.iter().rev();
-        recent.take_while(move |(at, _)| now.duration_since(*at) <= LATELY).map(|(_, one)| one)
-    }
-}
 
 /// A field of an object that changed, with its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,45 +67,6 @@ fn shown(value: Option<&Value>) -> String {
 
 /// A call of the operator and its answer, such as `create pods/web-0/exec` and 404.
 pub(super) type Called = (String, u16);
-
-/// A reconcile that began: whose, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Begun {
-    of: String,
-    causes: Vec<String>,
-}
-
-impl Begun {
-    pub(super) fn new(of: &str, begin: &Begin) -> Begun {
-        Begun { of: of.to_owned(), causes: begin.causes.iter().map(cause).collect() }
-    }
-}
-
-/// A cause in words.
-fn cause(cause: &TraceCause) -> String {
-    let seconds = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64();
-    match cause.why {
-        Why::Retry => format!("another try after {}", first_line(&cause.error)),
-        Why::Requeue if cause.after > 0 => {
-            format!("the reconcile before asked for it after {:.1} s", seconds(cause.after))
-        }
-        Why::Requeue => "the reconcile before asked for it".to_owned(),
-        _ => match &cause.object {
-            Some(object) => {
-                let name = match object.namespace.as_str() {
-                    "" => object.name.clone(),
-                    namespace => format!("{namespace}/{}", object.name),
-                };
-                format!("{} of {} {name}", cause.event, object.kind)
-            }
-            None => cause.event.clone(),
-        },
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or("an error")
-}
 
 /// All that is known about what goes on.
 pub(super) struct Restless<'a> {
@@ -238,7 +168,7 @@ fn often(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opdev_findings::facts::record::TraceObject;
+    use opdev_findings::facts::record::{Begin, TraceCause, TraceObject, Why};
 
     fn begin(why: Why, error: &str) -> Begin {
         let object = TraceObject {
@@ -297,14 +227,5 @@ mod tests {
             restless((&changes, &called), None, Vec::new()),
             "create pods/x/web-0/exec is called twice without any change, answered with 501"
         );
-    }
-
-    #[test]
-    fn only_so_much_is_remembered() {
-        let mut lately = Lately::default();
-        (0..MOST + 5).for_each(|number| lately.note(Instant::now(), number));
-        assert_eq!(lately.newest(Instant::now()).count(), MOST);
-        assert_eq!(lately.newest(Instant::now()).next(), Some(&(MOST + 4)));
-        assert_eq!(lately.newest(Instant::now() + LATELY * 2).count(), 0);
     }
 }

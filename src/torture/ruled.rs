@@ -139,14 +139,31 @@ fn key(found: &RuleFinding) -> (String, String) {
 /// Returns true if a rule may be broken because of the operator only, and not because of the disturbance
 /// itself: who sees the past or sees nothing looks as if it had missed events and read what is stale.
 pub(super) fn is_told(of: &str, class: Class) -> bool {
-    let rule = opdev_findings::rule(of.split(' ').next().unwrap_or_default());
-    match rule.map_or(InTorture::Never, |rule| rule.torture) {
+    match in_torture(of) {
         InTorture::Always => true,
         InTorture::NotInThePast => class != Class::Past,
         InTorture::InFullView => !matches!(class, Class::Past | Class::Blind),
         InTorture::AfterStop => matches!(class, Class::Restart | Class::Down | Class::Crash),
-        InTorture::Never => false,
+        InTorture::ByChance | InTorture::Never => false,
     }
+}
+
+/// Findings that no disturbance brings about, in words. Chance alone decides which run has them.
+pub(super) fn by_chance(opened: &Opened) -> impl Iterator<Item = String> {
+    let all = opened.iter().filter(|((of, _), _)| in_torture(of) == InTorture::ByChance);
+    all.map(|((of, path), place)| {
+        let place = if place.is_empty() { String::new() } else { format!(", at {place}") };
+        format!(
+            "{}{place}: by chance, in runs with and without a disturbance",
+            format!("{of} {path}").trim_end()
+        )
+    })
+}
+
+/// The disturbances that may bring about a finding, by its rule with the object.
+fn in_torture(of: &str) -> InTorture {
+    let rule = opdev_findings::rule(of.split(' ').next().unwrap_or_default());
+    rule.map_or(InTorture::Never, |rule| rule.torture)
 }
 
 #[cfg(test)]
@@ -161,5 +178,19 @@ mod tests {
         assert!(!is_told("left-behind of ConfigMap default/a", Class::Past), "its owner is no longer there");
         assert!(!is_told("conflict of Web default/a", Class::Conflict), "opdev made it");
         assert!(!is_told("stale-read of Web default/a", Class::Crash));
+    }
+
+    #[test]
+    fn a_disturbance_is_not_blamed_for_what_chance_brings_about() {
+        let of = |rule: &str| (format!("{rule} of ConfigMap x/a"), ".data.n".to_owned());
+        let opened: Opened =
+            [(of("unstable-output"), "a.go:4".to_owned()), (of("hot-loop"), String::new())].into();
+        assert!(opened.keys().all(|(of, _)| is_told(of, Class::Crash) == of.starts_with("hot-loop")));
+        expect_test::expect![[r#"
+            [
+                "unstable-output of ConfigMap x/a .data.n, at a.go:4: by chance, in runs with and without a disturbance",
+            ]
+        "#]]
+        .assert_debug_eq(&by_chance(&opened).collect::<Vec<_>>());
     }
 }

@@ -76,19 +76,11 @@ pub(super) struct Ran {
 /// Where the plane or the operator do not start, or a step cannot be done at all.
 pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
     let began = Instant::now();
-    let mut stage = Stage::set(input).await?;
-    let bystander = input.scenario.sample.is_namespaced().then_some(BYSTANDER);
-    stage.record.concerns(bystander, &stage.own_resource());
-    let before = match bystander {
-        Some(namespace) => {
-            let bystander = input.scenario.sample.moved(namespace, None);
-            stage.namespace(namespace).await?;
-            stage.apply(&[bystander.others, bystander.objects].concat()).await?;
-            stage.rest().await?;
-            stage.snapshot(|object| is_of(object, bystander_of(input)))
-        }
-        None => Snapshot::new(),
+    let (mut stage, before) = tokio::select! {
+        set = set_with_bystander(input) => set?,
+        () = input.shutdown.cancelled() => bail!("broken off"),
     };
+    let bystander = bystander_of(input);
     let mut revisions = Vec::new();
     let (mut stuck, mut ends, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..input.scenario.steps.len() {
@@ -138,6 +130,20 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         took: began.elapsed(),
         gap: noted.gap,
     })
+}
+
+/// A stage with the instance that nobody touches, and how that is.
+async fn set_with_bystander<'a>(input: &'a RunInput<'a>) -> Result<(Stage<'a>, Snapshot)> {
+    let mut stage = Stage::set(input).await?;
+    let bystander = bystander_of(input);
+    stage.record.concerns(bystander, &stage.own_resource());
+    let Some(namespace) = bystander else { return Ok((stage, Snapshot::new())) };
+    let sample = input.scenario.sample.moved(namespace, None);
+    stage.namespace(namespace).await?;
+    stage.apply(&[sample.others, sample.objects].concat()).await?;
+    stage.rest().await?;
+    let before = stage.snapshot(|object| is_of(object, bystander));
+    Ok((stage, before))
 }
 
 /// How often the operator itself deleted each object.

@@ -113,7 +113,9 @@ impl Git {
     /// # Errors
     /// Where git cannot tell.
     pub fn tags(&self) -> Result<Vec<String>> {
-        let tags = run(&self.top, &["tag", "--merged", "HEAD", "--sort=-creatordate"])?;
+        // Tags of one second are told apart by their versions.
+        let by = ["--sort=-version:refname", "--sort=-creatordate"];
+        let tags = run(&self.top, &["tag", "--merged", "HEAD", by[0], by[1]])?;
         Ok(tags.lines().map(str::to_owned).collect())
     }
 
@@ -124,7 +126,8 @@ impl Git {
     /// Where git cannot tell.
     pub fn tags_between(&self, from: &Revision, to: Option<&str>) -> Result<Vec<Revision>> {
         let merged = to.unwrap_or("HEAD");
-        let mut words = vec!["tag", "--contains", &from.commit, "--merged", merged, "--sort=creatordate"];
+        let by = ["--sort=version:refname", "--sort=creatordate"];
+        let mut words = vec!["tag", "--contains", &from.commit, "--merged", merged, by[0], by[1]];
         let no = format!("--no-contains={merged}");
         if to.is_some() {
             words.push(&no);

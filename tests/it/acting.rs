@@ -2,6 +2,7 @@
 //! The editor is the test itself: it finds the draft's file in an event, and says when it is done.
 
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
@@ -153,11 +154,25 @@ async fn an_edit_is_tried_shown_written_and_undone() {
     change(&file, "a: one", "a: [one]");
     let mark = opdev.mark();
     let said = done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
-    assert!(said.contains("the editor opens again"), "{said}");
+    expect!["1 error: the editor opens again"].assert_eq(&said);
     let (_, again) = editing(&opdev, mark).await;
     assert_eq!(again, file);
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.contains("# opdev: NOT WRITTEN, because:") && text.contains("a: [one]"), "{text}");
+    expect![[r#"
+        # opdev: NOT WRITTEN, because:
+        #   patch: json: cannot unmarshal array into Go struct field ConfigMap.data of type string
+        # Correct it and save; close it as it is, or empty it, and nothing is written.
+        #---
+        apiVersion: v1
+        data:
+          a: [one]
+          b: two
+        kind: ConfigMap
+        metadata:
+          name: plain
+          namespace: default
+    "#]]
+    .assert_eq(&text);
 
     change(&file, "a: [one]", "a: three");
     let mark = opdev.mark();
@@ -168,7 +183,7 @@ async fn an_edit_is_tried_shown_written_and_undone() {
     assert_eq!((shown.changes[0].action, paths), (Action::Updated, vec![".data.a".to_owned()]));
     assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "one", "it was a dry run");
     let said = done(&opdev.ask(DraftTask::Write { draft }).await);
-    assert!(said.contains("ConfigMap default/plain changed"), "{said}");
+    expect!["ConfigMap default/plain changed"].assert_eq(&said);
     assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "three");
     assert!(!file.exists(), "the file has gone with its draft");
 
@@ -197,7 +212,21 @@ async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
     done(&opdev.ask(DraftTask::Reopen { draft }).await);
     let (_, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.contains("a: mine") && text.contains("b: theirs"), "{text}");
+    expect![[r#"
+        # opdev: edit ConfigMap default/plain
+        # Save and close: you see what the API server makes of it before anything is written.
+        # Close it unchanged, or empty it, and nothing happens.
+        #---
+        apiVersion: v1
+        data:
+          a: mine
+          b: theirs
+        kind: ConfigMap
+        metadata:
+          name: plain
+          namespace: default
+    "#]]
+    .assert_eq(&text);
     let mark = opdev.mark();
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     review(&opdev, mark).await;
@@ -206,7 +235,7 @@ async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
     done(&apply_text(&mut opdev, "map.yaml", &MAP.replace("two", "faster")).await);
     let mark = opdev.mark();
     let refused = failed(&opdev.ask(DraftTask::Write { draft }).await);
-    assert!(refused.contains("somebody was faster"), "{refused}");
+    expect!["somebody was faster: look at the change once more"].assert_eq(&refused);
     review(&opdev, mark).await;
     done(&opdev.ask(DraftTask::Write { draft }).await);
     let data = get(&opdev, &config_map("plain")).await.unwrap()["data"].clone();
@@ -270,7 +299,17 @@ async fn nothing_is_written_of_a_text_that_is_unchanged_emptied_or_refused_by_it
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let said = done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let kept = said.rsplit_once("kept in ").unwrap_or_else(|| panic!("{said}")).1;
-    assert!(fs::read_to_string(opdev.root.join(kept)).unwrap().contains("name: other"));
+    expect![[r#"
+        apiVersion: v1
+        data:
+          a: one
+          b: two
+        kind: ConfigMap
+        metadata:
+          name: other
+          namespace: default
+    "#]]
+    .assert_eq(&fs::read_to_string(opdev.root.join(kept)).unwrap());
     opdev.stop().await;
 }
 
@@ -321,11 +360,24 @@ async fn a_skeleton_and_a_sample_become_objects() {
     done(&opdev.ask(DraftTask::New { from: NewFrom::Kind { gvk: gvk.clone() } }).await);
     let (draft, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
-    assert!(
-        text.contains("name: podset-sample")
-            && text.contains("# integer (int32), at least 1, at most 10, default 1\n  # replicas: 1"),
-        "{text}"
-    );
+    expect![[r#"
+        # opdev: new PodSet
+        # Save and close: you see what the API server makes of it before anything is written.
+        # Empty it, and nothing happens.
+        #---
+        apiVersion: app.example.com/v1alpha1
+        kind: PodSet
+        metadata:
+          name: podset-sample
+          namespace: default
+        # PodSetSpec defines the desired state of PodSet.
+        # object
+        spec:
+          # Replicas is the desired number of pods for the PodSet.
+          # integer (int32), at least 1, at most 10, default 1
+          # replicas: 1
+    "#]]
+    .assert_eq(&text);
     let mark = opdev.mark();
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let (_, shown) = review(&opdev, mark).await;
@@ -343,7 +395,7 @@ async fn a_skeleton_and_a_sample_become_objects() {
     // A creation is undone by deleting the object, and that is shown.
     let (shown, said) = undo(&mut opdev).await;
     assert_eq!(shown.changes[0].action, Action::Deleted);
-    assert!(said.contains("deleted"), "{said}");
+    expect!["PodSet default/podset-sample deleted"].assert_eq(&said);
 
     let mark = opdev.mark();
     let from = NewFrom::Sample { path: "samples/memcached.yaml".to_owned() };
@@ -370,15 +422,11 @@ async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
     fs::write(folder.join("c.yaml"), "kind: [unclosed\n").unwrap();
     fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth")).unwrap();
     let message = failed(&opdev.ask(ObjectTask::Apply { path: "many".to_owned() }).await);
-    for part in [
-        "many/b.yaml:",
-        "many/c.yaml:",
-        "ConfigMap plain created",
-        "ConfigMap second created",
-        "ConfigMap fourth created",
-    ] {
-        assert!(message.contains(part), "{part} is not in:\n{message}");
-    }
+    expect![[r#"
+        many/b.yaml:2: ConfigMap third: failed to create typed patch object (default/third; /v1, Kind=ConfigMap): .data.a: expected string, got &value.valueUnstructured{Value:[]interface {}{1}}
+        many/c.yaml:2: error converting YAML to JSON: yaml: line 1: did not find expected ',' or ']'
+        done: ConfigMap plain created, ConfigMap second created, ConfigMap fourth created"#]]
+    .assert_eq(&message);
     for name in ["plain", "second", "fourth"] {
         assert!(get(&opdev, &config_map(name)).await.is_some(), "{name}");
     }
@@ -387,7 +435,8 @@ async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
     fs::remove_file(folder.join("c.yaml")).unwrap();
     fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth").replace("two", "2x")).unwrap();
     let said = done(&opdev.ask(ObjectTask::Apply { path: "many".to_owned() }).await);
-    assert!(said.contains("plain unchanged") && said.contains("fourth configured"), "{said}");
+    expect!["ConfigMap plain unchanged, ConfigMap second unchanged, ConfigMap fourth configured"]
+        .assert_eq(&said);
     undo(&mut opdev).await;
     assert_eq!(get(&opdev, &config_map("fourth")).await.unwrap()["data"]["b"], "two");
     // The first deed is still there to be undone: all three go.
@@ -418,7 +467,7 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let object = memcached("memcached-sample");
     let before = get(&opdev, &object).await.unwrap();
     let said = done(&opdev.ask(ObjectTask::Scale { object: object.clone(), replicas: 0 }).await);
-    assert!(said.contains("scaled to 0"), "{said}");
+    expect!["Memcached default/memcached-sample scaled to 0"].assert_eq(&said);
     let live = get(&opdev, &object).await.unwrap();
     assert_eq!(live["spec"]["replicaCount"], 0);
     undo(&mut opdev).await;
@@ -427,11 +476,13 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     // A child's number is put back, and that is said.
     let child = reference("apps", "v1", "Deployment", "memcached-sample");
     let said = done(&opdev.ask(ObjectTask::Scale { object: child, replicas: 7 }).await);
-    assert!(said.contains("its reconciler puts the number back"), "{said}");
+    expect!["Deployment default/memcached-sample scaled to 7; Memcached memcached-sample owns it, and its reconciler puts the number back"]
+    .assert_eq(&said);
     // A kind without any number says what to do.
     done(&apply_text(&mut opdev, "map.yaml", MAP).await);
     let refused = failed(&opdev.ask(ObjectTask::Scale { object: config_map("plain"), replicas: 1 }).await);
-    assert!(refused.contains("under `scale` in opdev.yaml"), "{refused}");
+    expect!["ConfigMap has no scale subresource and no field .spec.replicas, .spec.replicaCount or .spec.size; name its field under `scale` in opdev.yaml, such as `scale: {ConfigMap: .spec.count}`"]
+    .assert_eq(&refused);
 
     let delete = |object| ObjectTask::Delete { object, propagation: Propagation::Background, grace: None };
     let mark = opdev.mark();
@@ -455,7 +506,8 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let stuck = MAP.replace("name: plain", "name: stuck\n  finalizers: [example.com/hold]");
     done(&apply_text(&mut opdev, "stuck.yaml", &stuck).await);
     let said = done(&opdev.ask(delete(config_map("stuck"))).await);
-    assert!(said.contains("example.com/hold"), "{said}");
+    expect!["ConfigMap default/stuck deleted; it goes once its finalizer example.com/hold is removed"]
+        .assert_eq(&said);
     let object = config_map("stuck");
     let finalizers = vec!["example.com/hold".to_owned()];
     done(&opdev.ask(ObjectTask::DropFinalizers { object: object.clone(), finalizers }).await);
@@ -463,6 +515,7 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let newest = undo_list(&opdev).remove(0);
     assert!(newest.why_not.as_deref().is_some_and(|why| why.contains("stays")), "{newest:?}");
     let refused = failed(&opdev.ask(DraftTask::Undo { entry: newest.id }).await);
-    assert!(refused.contains("cannot be undone"), "{refused}");
+    expect!["this cannot be undone: remove the finalizers of ConfigMap default/stuck; the object goes without them, and what they were to clean up stays"]
+    .assert_eq(&refused);
     opdev.stop().await;
 }

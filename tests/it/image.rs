@@ -2,7 +2,9 @@
 //! refused, and that container tools take it. The program in it is a tiny one that ends with exit code 42.
 
 use crate::controlplane::webhook_server::Webhook;
+use crate::masked::masked;
 use crate::pull::{RealRegistry, Reply, Shelf, archive, packed, sha256};
+use expect_test::expect;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -206,10 +208,18 @@ fn a_program_that_would_not_run_is_refused_with_what_to_do() {
     let said = bench.refused(&["image", "-o", "../layout", "--binary", "../sh"]);
     assert!(said.contains("libc") && said.contains("--binary PATH") && said.contains("--base REF"), "{said}");
     let said = bench.refused(&["image", "-o", "../layout", "--binary", "watches.yaml"]);
-    assert!(said.contains("it is no program"), "{said}");
+    expect![[r#"
+        error: watches.yaml does not run in an image for Linux: it is no program
+          to do: name an opdev for Linux with --binary PATH; each release has one that needs no libraries
+    "#]]
+    .assert_eq(&said);
     let two = ["--binary", "../opdev-amd64", "--platform", "linux/amd64,linux/arm64"];
     let said = bench.refused(&[&["image", "-o", "../layout"], two.as_slice()].concat());
-    assert!(said.contains("no program for linux/arm64"), "{said}");
+    expect![[r#"
+        error: there is no program for linux/arm64, only for linux/amd64
+          to do: name an opdev for it with --binary PATH, which may be repeated; each release has one for linux/amd64 and linux/arm64
+    "#]]
+    .assert_eq(&said);
     assert!(!bench.at("layout").exists());
     let made = bench.image(&["-o", "../layout", "--binary", "../opdev-arm64"]);
     let platforms: Vec<_> =
@@ -218,7 +228,10 @@ fn a_program_that_would_not_run_is_refused_with_what_to_do() {
     assert_eq!(manifest(&bench.at("layout"))["manifests"].as_array().unwrap().len(), 2);
     // A folder of the user's is not written into.
     let said = bench.refused(&["image", "-o", "helm-charts", "--binary", "../opdev-amd64"]);
-    assert!(said.contains("other files in it"), "{said}");
+    expect![[r#"
+        error: helm-charts is a folder with other files in it; --output takes a new folder, one with an OCI layout, or a file that ends in .tar
+    "#]]
+    .assert_eq(&said);
     assert!(!bench.at("cache-operator/helm-charts/oci-layout").exists());
 }
 
@@ -231,7 +244,12 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     let key = root.join("helm-charts/hello/tls.key");
     fs::write(&key, "-----BEGIN PRIVATE KEY-----\nMC4\n-----END PRIVATE KEY-----\n").unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("helm-charts/hello/tls.key looks like a private key"), "{said}");
+    expect![[r#"
+        error: whoever pulls the image could read what should stay here:
+          helm-charts/hello/tls.key looks like a private key
+          to do: name such a file in .dockerignore or in the chart's .helmignore; if it may be read by anybody, say --allow-file PATH
+    "#]]
+    .assert_eq(&said);
     assert!(!bench.at("i.tar").exists());
     assert!(bench.opdev(&image(&["--allow-file", "helm-charts/hello/tls.key"])).status.success());
     fs::write(root.join(".dockerignore"), "**/*.key\n").unwrap();
@@ -249,11 +267,18 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     assert!(bench.opdev(&image(&[])).status.success());
     fs::write(root.join(".dockerignore"), "**/*.key\n**/*.txt\n").unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("operator needs: helm-charts/hello/data.txt"), "{said}");
+    expect![[r#"
+        error: .dockerignore leaves out what the operator needs: helm-charts/hello/data.txt, helm-charts/hello/templates/NOTES.txt
+          to do: take them back there, with lines such as !helm-charts/hello/data.txt
+    "#]]
+    .assert_eq(&said);
     fs::remove_file(root.join(".dockerignore")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", root.join(".dockerignore")).unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains(".dockerignore cannot be read"), "{said}");
+    expect![[r#"
+        error: .dockerignore cannot be read: it is missing, forbidden, larger than 8 MiB, no plain file, or no UTF-8
+    "#]]
+    .assert_eq(&said);
     fs::remove_file(root.join(".dockerignore")).unwrap();
     fs::remove_file(&key).unwrap();
     // A chart that is packed in this one has files of its own.
@@ -277,25 +302,38 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     fs::write(bench.at("outside.yaml"), "a: 1\n").unwrap();
     std::os::unix::fs::symlink(bench.at("outside.yaml"), root.join("helm-charts/hello/more.yaml")).unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("helm-charts/hello/more.yaml leads out of the project"), "{said}");
+    expect![[r#"
+        error: helm-charts/hello/more.yaml leads out of the project, to TMP/outside.yaml; put the file itself into the chart
+    "#]]
+    .assert_eq(&masked(&said));
     fs::remove_file(root.join("helm-charts/hello/more.yaml")).unwrap();
     // Behind a link that stays in the project lies one that leaves it.
     fs::create_dir(root.join("shared")).unwrap();
     std::os::unix::fs::symlink(bench.at("outside.yaml"), root.join("shared/far.yaml")).unwrap();
     std::os::unix::fs::symlink("../../shared", root.join("helm-charts/hello/more")).unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("helm-charts/hello/more/far.yaml leads out of the project"), "{said}");
+    expect![[r#"
+        error: helm-charts/hello/more/far.yaml leads out of the project, to TMP/outside.yaml; put the file itself into the chart
+    "#]]
+    .assert_eq(&masked(&said));
     fs::remove_file(root.join("helm-charts/hello/more")).unwrap();
     // The folder above the chart is one.
     fs::rename(root.join("helm-charts"), bench.at("elsewhere")).unwrap();
     std::os::unix::fs::symlink(bench.at("elsewhere"), root.join("helm-charts")).unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("helm-charts/hello leads out of the project"), "{said}");
+    expect![[r#"
+        error: helm-charts/hello leads out of the project, to TMP/elsewhere/hello; put the file itself into the chart
+    "#]]
+    .assert_eq(&masked(&said));
     fs::remove_file(root.join("helm-charts")).unwrap();
     fs::rename(bench.at("elsewhere"), root.join("helm-charts")).unwrap();
     fs::write(root.join("helm-charts/hello/templates/hello.yaml"), "{{ if }}").unwrap();
     let said = bench.refused(&image(&[]));
-    assert!(said.contains("would not be ready") && said.contains("hello.yaml"), "{said}");
+    expect![[r#"
+        error: the operator would not be ready with these files:
+          helm-charts/hello/templates/hello.yaml:1:7: parse error at (hello/templates/hello.yaml:1): missing value for if
+    "#]]
+    .assert_eq(&said);
 }
 
 /// Registries keep blobs elsewhere, and give tokens for what they were asked for.
@@ -326,7 +364,8 @@ fn what_a_registry_has_elsewhere_is_not_sent_again_and_its_token_is_good_for_the
     let asked = shelf.asked();
     let tokens: Vec<&String> =
         asked.iter().map(|(path, _)| path).filter(|path| path.starts_with("/token")).collect();
-    assert!(tokens.len() == 1 && tokens[0].contains("team%2Fcache%3Apull%2Cpush"), "{tokens:?}");
+    assert_eq!(tokens.len(), 1, "{tokens:?}");
+    expect!["/token?service=reg&scope=repository%3Ateam%2Fcache%3Apull%2Cpush"].assert_eq(tokens[0]);
     let uploads: Vec<&String> =
         asked.iter().map(|(path, _)| path).filter(|path| path.starts_with("/upload")).collect();
     assert_eq!(uploads.len(), 1, "{uploads:?}");

@@ -3,6 +3,7 @@
 
 use crate::inner_loop::Opdev;
 use crate::oracle::oracle;
+use expect_test::expect;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -179,7 +180,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     let mark = opdev.mark();
     create("unlucky", json!({"copies": 1, "fails": 1})).await;
     let failed = reconcile(&opdev, "a failure", mark, |reconcile| reconcile.failure.is_some()).await;
-    assert!(failed.failure.as_ref().unwrap().chain[0].contains("no luck yet"), "{:?}", failed.failure);
+    expect!["TemporaryError: no luck yet"].assert_eq(&failed.failure.as_ref().unwrap().chain[0]);
     let again = reconcile(&opdev, "another try", mark, |reconcile| {
         reconcile.causes.iter().any(|cause| matches!(&cause.kind, CauseKind::Retry { attempt: 1, .. }))
     })

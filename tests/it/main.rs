@@ -23,6 +23,7 @@ mod hostile;
 mod image;
 mod inner_loop;
 mod kopf;
+mod masked;
 mod newer;
 mod observed;
 mod operate;

@@ -4,6 +4,8 @@
 mod token;
 
 use crate::inner_loop::demo_project;
+use crate::masked::masked;
+use expect_test::expect;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
@@ -462,7 +464,15 @@ async fn a_kind_without_a_definition_is_named_and_served_once_there_is_one() {
     let line = operating.line("is not served");
     assert!(line.contains("Hello (charts.my.domain/v1alpha1)") && line.contains("opdev install"), "{line}");
     let (status, text) = get(&probes, "/readyz");
-    assert!(status == 500 && text.contains("Hello (charts.my.domain/v1alpha1) is not served"), "{text}");
+    assert_eq!(status, 500, "{text}");
+    expect![[r#"
+        [+]readyz ok
+        [-]kinds failed: Hello (charts.my.domain/v1alpha1) is not served: the cluster has no CustomResourceDefinition of it (`opdev install` applies it)
+        [+]leader-election ok
+        [+]api-server ok
+        readyz check failed
+    "#]]
+    .assert_eq(&text);
     for document in self::definitions() {
         apply(&cluster.client, &document).await;
     }
@@ -590,19 +600,41 @@ async fn what_cannot_work_is_said_at_once() {
         assert!(code == Some(1) && text.contains("to do:") && !text.contains("--embedded"), "{text}");
     }
     let (code, text) = ended(&["--metrics-require-rbac"]);
-    assert!(code == Some(2) && text.contains("--metrics-secure flag is required"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
+    expect![[r#"
+        error: --metrics-secure flag is required when --metrics-require-rbac is present
+    "#]]
+    .assert_eq(&text);
     let (code, text) = ended(&["--leader-elect"]);
-    assert!(code == Some(2) && text.contains("--leader-election-id"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
+    expect![[r#"
+        error: --leader-elect needs --leader-election-id: the name of the Lease that replicas share
+    "#]]
+    .assert_eq(&text);
     let (code, text) = ended(&["--leader-elect", "--leader-election-id=x"]);
-    assert!(code == Some(2) && text.contains("--leader-election-namespace"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
+    expect![[r#"
+        error: --leader-elect needs --leader-election-namespace outside of a cluster
+    "#]]
+    .assert_eq(&text);
     assert_eq!(ended(&["--zap-log-level=loud"]).0, Some(2));
     let (code, text) = ended(&["--no-such-flag"]);
-    assert!(code == Some(2) && text.contains("--no-such-flag"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
+    expect![[r#"
+        error: unexpected argument '--no-such-flag' found
+
+        Usage: opdev operate --watches-file <FILE>
+
+        For more information, try '--help'.
+    "#]]
+    .assert_eq(&text);
     let (code, text) = ended(&["--webhook-cert-path=/certs"]);
-    assert!(
-        code == Some(2) && text.contains("--webhook-cert-path: opdev operate serves no webhooks"),
-        "{text}"
-    );
+    assert_eq!(code, Some(2), "{text}");
+    expect![[r#"
+        error: --webhook-cert-path: opdev operate serves no webhooks, for charts, scripts and templates have none
+          to do: remove the flag; an operator with webhooks runs as its own program
+    "#]]
+    .assert_eq(&text);
     // The flags of helm-operator are accepted.
     let all = [
         "--enable-http2",
@@ -639,14 +671,23 @@ async fn what_cannot_work_is_said_at_once() {
     let mut command = opdev(&root, &["run", "--plain"]);
     let output = command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && text.contains("this is a pod without the token"), "{text}");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    expect![[r#"
+        error: this is a pod without the token of a ServiceAccount
+          where: KUBERNETES_SERVICE_HOST is set, /var/run/secrets/kubernetes.io/serviceaccount/token does not exist
+          to do: let the pod mount it (automountServiceAccountToken), name a kubeconfig, or start with --embedded to work without a cluster
+    "#]]
+    .assert_eq(&text);
     // A project that was not trusted gets nothing of what it wants.
     fs::write(root.join("opdev.yaml"), "allow:\n  programs: [date]\n").unwrap();
     let (code, text) = ended(&[]);
-    assert!(
-        code == Some(1) && text.contains("run the program date") && text.contains("opdev trust"),
-        "{text}"
-    );
+    assert_eq!(code, Some(1), "{text}");
+    expect![[r#"
+        error: the project TMP/demo wants more than to render and to apply, and is not trusted to
+          - run the program date, called by reconcilers (allow.programs in opdev.yaml)
+          to do: read these settings; where you trust the project, run `opdev trust --project TMP/demo` and start opdev again
+    "#]]
+    .assert_eq(&masked(&text));
 }
 
 const HOOK: &str = r#"apiVersion: batch/v1

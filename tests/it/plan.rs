@@ -1,6 +1,7 @@
 //! `opdev plan` as a user runs it beside an opdev that works, and saved charts that wait for the user's word.
 
 use crate::inner_loop::{Opdev, demo_project};
+use expect_test::expect;
 use opdev_event::{Event, Held, HeldChange, ObjectTask, Outcome, RequestOutcome, SourcesTask, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -62,7 +63,11 @@ async fn a_plan_says_what_would_change_and_its_exit_code_says_whether() {
     let before = files(&root);
     let same = plan(&root, &at);
     assert_eq!(same.status.code(), Some(0), "{}", told(&same));
-    assert!(told(&same).contains("Memcached default/memcached-sample  nothing"), "{}", told(&same));
+    expect![[r#"
+        Memcached default/memcached-sample  nothing
+        0 of 1 would change: 0 created, 0 changed, 0 deleted, 0 hooks
+    "#]]
+    .assert_eq(&told(&same));
 
     let template = root.join("charts/memcached/templates/deployment.yaml");
     let old = fs::read_to_string(&template).unwrap();
@@ -70,16 +75,22 @@ async fn a_plan_says_what_would_change_and_its_exit_code_says_whether() {
     let changed = plan(&root, &at);
     let text = told(&changed);
     assert_eq!(changed.status.code(), Some(2), "{text}");
-    for part in [
-        "rewritten in place  because charts/memcached/templates/deployment.yaml",
-        "  ~ Deployment memcached-sample",
-        ".args",
-        "1 of 1 would change: 0 created, 1 changed, 0 deleted, 0 hooks",
-    ] {
-        assert!(text.contains(part), "no {part:?} in\n{text}");
-    }
+    expect![[r#"
+        Memcached default/memcached-sample  revision 1, rewritten in place  because charts/memcached/templates/deployment.yaml  (no hook changed)
+          ~ Deployment memcached-sample   .spec.template.spec.containers[name=memcached].args[1] --conn-limit=1024 → --max-conns=1024
+        1 of 1 would change: 0 created, 1 changed, 0 deleted, 0 hooks
+    "#]]
+    .assert_eq(&text);
     let full = told(&plan(&root, &[&at[..], &["--diff", "memcached/memcached-sample"]].concat()));
-    assert!(full.contains("- --conn-limit=") && full.contains("+ --max-conns="), "{full}");
+    expect![[r#"
+        Memcached default/memcached-sample  revision 1, rewritten in place  because charts/memcached/templates/deployment.yaml  (no hook changed)
+          ~ Deployment memcached-sample
+              .spec.template.spec.containers[name=memcached].args[1]
+              - --conn-limit=1024
+              + --max-conns=1024
+        1 of 1 would change: 0 created, 1 changed, 0 deleted, 0 hooks
+    "#]]
+    .assert_eq(&full);
     let json = plan(&root, &[&at[..], &["-o", "json"]].concat());
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["objects"][0]["children"][0]["action"], "updated", "{json}");
@@ -96,10 +107,16 @@ async fn a_plan_says_what_would_change_and_its_exit_code_says_whether() {
     fs::write(&template, &old).unwrap();
     assert_eq!(files(&root), before, "a plan has written into the project");
     let unknown = plan(&root, &[&at[..], &["memcachd"]].concat());
-    assert!(told(&unknown).contains("did you mean Memcached?"), "{}", told(&unknown));
+    expect![[r#"
+        error: memcachd: the project has no such kind; did you mean Memcached?
+    "#]]
+    .assert_eq(&told(&unknown));
     let missing = plan(&root, &[&at[..], &["memcached/other"]].concat());
     assert_eq!(missing.status.code(), Some(1));
-    assert!(told(&missing).contains("memcached/other is not there"), "{}", told(&missing));
+    expect![[r#"
+        error: memcached/other is not there (looked in any namespace on opdev-demo)
+    "#]]
+    .assert_eq(&told(&missing));
     opdev.stop().await;
 }
 
@@ -112,7 +129,11 @@ async fn a_plan_of_the_embedded_control_plane_reads_what_it_keeps_and_leaves_it_
     let before = files(&root.join(".opdev/data"));
     let same = plan(&root, &["--embedded"]);
     assert_eq!(same.status.code(), Some(0), "{}", told(&same));
-    assert!(told(&same).contains("Memcached default/memcached-sample  nothing"), "{}", told(&same));
+    expect![[r#"
+        Memcached default/memcached-sample  nothing
+        0 of 1 would change: 0 created, 0 changed, 0 deleted, 0 hooks
+    "#]]
+    .assert_eq(&told(&same));
     assert_eq!(files(&root.join(".opdev/data")), before, "a plan has written into the store");
 }
 
@@ -122,8 +143,19 @@ fn without_objects_only_types_would_come() {
     let first = plan(&root, &["--embedded"]);
     let text = told(&first);
     assert_eq!(first.status.code(), Some(2), "{text}");
-    assert!(text.contains("+ CustomResourceDefinition memcacheds.cache.my.domain"), "{text}");
-    assert!(text.contains("0 of 0 would change"), "{text}");
+    expect![[r#"
+        + CustomResourceDefinition armadabackups.armada.airshipit.org
+        + CustomResourceDefinition armadachartgroups.armada.airshipit.org
+        + CustomResourceDefinition armadacharts.armada.airshipit.org
+        + CustomResourceDefinition armadamanifests.armada.airshipit.org
+        + CustomResourceDefinition armadarestores.armada.airshipit.org
+        + CustomResourceDefinition memcachedbackups.cache.my.domain
+        + CustomResourceDefinition podsets.app.example.com
+        + CustomResourceDefinition memcacheds.cache.my.domain
+        + CustomResourceDefinition hellos.charts.my.domain
+        0 of 0 would change: 0 created, 0 changed, 0 deleted, 0 hooks; 9 types first
+    "#]]
+    .assert_eq(&text);
     assert!(!root.join(".opdev").exists(), "a plan has made a folder in the project");
 }
 
@@ -210,7 +242,8 @@ async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone
             _ => None,
         })
         .await;
-    assert!(run.objects[0].children[0].changes[0].path.to_string().contains("args"), "{run:?}");
+    expect![".spec.template.spec.containers[name=memcached].args[1]"]
+        .assert_eq(&run.objects[0].children[0].changes[0].path.to_string());
     // Something else is saved meanwhile: the held chart does not slip in with it, broken or not.
     let before = opdev.mark();
     opdev.edit("samples/hello.yaml", |text| format!("{text}# more\n"));

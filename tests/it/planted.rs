@@ -1,6 +1,8 @@
 //! Content that a project brings in `.opdev`, or puts in the way of files that opdev writes, leads opdev
 //! nowhere.
 
+use crate::masked::masked;
+use expect_test::expect;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -104,16 +106,28 @@ fn a_state_folder_of_somebody_elses_is_refused() {
     let run = || until(start(&root, &user, &["run", "--embedded", "--plain"]), " live");
     symlink(victim.folder.path(), root.join(".opdev")).unwrap();
     let said = run();
-    assert!(said.contains("is a link") && said.contains("to do:"), "{said}");
+    expect![[r#"
+        error: TMP/demo/.opdev is a link or a file, and opdev follows no link there: whoever made it could have opdev write elsewhere
+          to do: look at what it is, remove it, and start opdev again
+    "#]]
+    .assert_eq(&masked(&said));
     let said = until(start(&root, &user, &["serve"]), "Ctrl-C");
-    assert!(said.contains("is a link"), "{said}");
+    expect![[r#"
+        error: TMP/demo/.opdev/kubeconfig cannot be written: TMP/demo/.opdev is a link or a file, and opdev follows no link there: whoever made it could have opdev write elsewhere
+          to do: look at what it is, remove it, and start opdev again
+    "#]]
+    .assert_eq(&masked(&said));
     victim.is_untouched(".opdev");
     fs::remove_file(root.join(".opdev")).unwrap();
 
     fs::create_dir(root.join(".opdev")).unwrap();
     fs::set_permissions(root.join(".opdev"), fs::Permissions::from_mode(0o777)).unwrap();
     let said = run();
-    assert!(said.contains("other users may write") && said.contains("chmod 700"), "{said}");
+    expect![[r#"
+        error: other users may write to TMP/demo/.opdev, so what opdev finds there may be theirs
+          to do: look at what is in it, then `chmod 700 TMP/demo/.opdev`, or remove it
+    "#]]
+    .assert_eq(&masked(&said));
 
     fs::set_permissions(root.join(".opdev"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(root.join(".opdev/kubeconfig"), "theirs").unwrap();
@@ -121,7 +135,11 @@ fn a_state_folder_of_somebody_elses_is_refused() {
         assert!(Command::new("git").args(arguments).current_dir(&root).status().unwrap().success());
     }
     let said = run();
-    assert!(said.contains("git tracks files in") && said.contains("git rm -r --cached .opdev"), "{said}");
+    expect![[r#"
+        error: git tracks files in TMP/demo/.opdev: they came with the repository, and opdev would take them for its own
+          to do: look at what they are, then `git rm -r --cached .opdev` and remove the folder
+    "#]]
+    .assert_eq(&masked(&said));
     assert_eq!(fs::read_to_string(root.join(".opdev/kubeconfig")).unwrap(), "theirs");
 }
 
@@ -158,7 +176,10 @@ fn a_store_that_came_with_the_project_lets_its_author_in_nowhere() {
     assert_eq!((again, said.as_str()), (theirs.clone(), ""), "the same user keeps keys and token");
     let (mine, said) = serve(&user);
     assert!(mine.0 != theirs.0 && mine.1 != theirs.1, "token and authority of somebody else's");
-    assert!(said.contains("made anew"), "{said}");
+    expect![[r#"
+        warning: the objects in the data folder were not kept by you on this machine, so all keys and tokens in it were made anew; start with --fresh where you do not know the objects either
+    "#]]
+    .assert_eq(&said);
     assert_eq!(serve(&user).0, mine);
 }
 
@@ -175,12 +196,20 @@ fn generated_files_are_written_through_no_link_and_nowhere_else() {
     fs::remove_file(root.join(crd)).unwrap();
     symlink(victim.file(), root.join(crd)).unwrap();
     let said = run(&["crd"]);
-    assert!(said.contains("writes through no link"), "{said}");
+    expect![[r#"
+        error: the project's own settings name config/crd/bases/toys.example.com_gadgets.yaml; -o FOLDER names another place: config/crd/bases/toys.example.com_gadgets.yaml is a link or no file, and opdev writes through no link
+          to do: look at where it leads, and remove it
+    "#]]
+    .assert_eq(&said);
     victim.is_untouched(crd);
     fs::remove_dir_all(root.join("config/crd")).unwrap();
     symlink(victim.folder.path(), root.join("config/crd")).unwrap();
     let said = run(&["crd"]);
-    assert!(said.contains("writes through no link"), "{said}");
+    expect![[r#"
+        error: the project's own settings name config/crd/bases/armada.airshipit.org_armadabackups.yaml; -o FOLDER names another place: config/crd is a link or a file, and opdev writes through no link
+          to do: put a folder in its place, or name another folder
+    "#]]
+    .assert_eq(&said);
     victim.is_untouched("config/crd");
     // The user's own word is taken.
     let out = folder.path().join("out");

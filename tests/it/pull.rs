@@ -7,6 +7,8 @@ mod peers;
 mod proxies;
 mod shelf;
 
+use crate::masked::masked;
+use expect_test::expect;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 pub(crate) use peers::RealRegistry;
@@ -186,7 +188,10 @@ fn dependencies_are_downloaded_locked_and_built_again() {
     assert_eq!(desk.names(), ["notes.txt", "web-1.3.0.tgz"], "{out}");
     desk.write("app/Chart.yaml", &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{}", on(&url, "^2")));
     let error = desk.refused(&["dependency", "build", "app"]);
-    assert!(error.contains("the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update the dependencies"), "{error}");
+    expect![[r#"
+        error: the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update the dependencies with 'opdev dependency update'
+    "#]]
+    .assert_eq(&error);
 }
 
 #[test]
@@ -291,7 +296,12 @@ fn answers_are_never_unpacked_on_their_way() {
     let bomb = Reply::of(bomb.finish().unwrap()).with("Content-Encoding", "gzip");
     shelf.put("/charts/index.yaml", bomb);
     let error = desk.refused(&["dependency", "update", "app"]);
-    assert!(error.contains("the index is no text"), "{error}");
+    expect![[r#"
+        Getting updates for unmanaged Helm repositories...
+        ...Unable to get an update from the "http://127.0.0.1:PORT/charts" chart repository
+        error: looks like "http://127.0.0.1:PORT/charts" is not a valid chart repository or cannot be reached: the index is no text: invalid utf-8 sequence of 1 bytes from index 1
+    "#]]
+    .assert_eq(&masked(&error));
 }
 
 const ANN: &str = "Basic YW5uOnNlc2FtZS03Nw==";
@@ -362,7 +372,10 @@ fn charts_of_repositories_and_addresses_render_and_begin_projects() {
     let error = desk.refused(&["render", "web", "--repo", &none]);
     assert!(error.contains(&format!("looks like \"{none}\" is not a valid chart repository or cannot be reached: failed to fetch {none}/index.yaml : 404")), "{error}");
     let error = desk.refused(&["render", "stable/web"]);
-    assert!(error.contains("repo stable not found"), "{error}");
+    expect![[r#"
+        Error: repo stable not found: stable/web is no path here, and TMP/helm/repositories.yaml names no repository stable; `helm repo add stable URL` writes it down
+    "#]]
+    .assert_eq(&masked(&error));
     desk.repositories(&format!("- {{name: stable, url: {url:?}}}\n"));
     assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.2.0\""));
     // Entries that are none are told, and the others serve.
@@ -387,13 +400,32 @@ fn charts_of_repositories_and_addresses_render_and_begin_projects() {
         "~1.0",
     ]);
     let project = desk.path().join("p");
-    assert!(
-        fs::read_to_string(project.join("helm-charts/web/Chart.yaml")).unwrap().contains("version: 1.0.0")
-    );
-    assert!(fs::read_to_string(project.join("watches.yaml")).unwrap().contains("chart: helm-charts/web"));
+    expect![[r#"
+        apiVersion: v2
+        name: web
+        version: 1.0.0
+    "#]]
+    .assert_eq(&fs::read_to_string(project.join("helm-charts/web/Chart.yaml")).unwrap());
+    expect![[r#"
+        # Which chart reconciles which kind. `opdev create api` adds entries.
+        - group: charts.my.domain
+          version: v1alpha1
+          kind: Web
+          chart: helm-charts/web
+        # +kubebuilder:scaffold:watch
+    "#]]
+    .assert_eq(&fs::read_to_string(project.join("watches.yaml")).unwrap());
     let output = desk.opdev(&["init", "--project", "q", "--helm-chart-repo", &url]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("--helm-chart"), "{}", said(&output));
+    expect![[r#"
+        error: the following required arguments were not provided:
+          --helm-chart <CHART>
+
+        Usage: opdev init --helm-chart <CHART> --project <DIR> --helm-chart-repo <URL>
+
+        For more information, try '--help'.
+    "#]]
+    .assert_eq(&said(&output));
 }
 
 #[test]
@@ -460,9 +492,15 @@ fn charts_of_registries_come_with_a_login_and_checked_digests() {
 
     let error =
         desk.refused(&["render", &format!("{chart}:1.2.0_b.1"), "--version", "1.0.0", "--plain-http"]);
-    assert!(error.contains("chart reference and version mismatch: 1.0.0 is not 1.2.0+b.1"), "{error}");
+    expect![[r#"
+        Error: chart reference and version mismatch: 1.0.0 is not 1.2.0+b.1
+    "#]]
+    .assert_eq(&error);
     let error = desk.refused(&["render", &chart, "--version", "^9", "--plain-http"]);
-    assert!(error.contains("could not locate a version matching provided version string ^9"), "{error}");
+    expect![[r#"
+        Error: could not locate a version matching provided version string ^9: oci://127.0.0.1:PORT/charts/web has 2.0.0-rc.1, 1.2.0+b.1, 1.0.0
+    "#]]
+    .assert_eq(&masked(&error));
     shelf.put(&format!("/v2/charts/web/manifests/{digest}"), Reply::of("{\"changed\": true}"));
     let error = desk.refused(&["render", &format!("{chart}@{digest}"), "--plain-http"]);
     assert!(error.contains("the digest of the manifest is") && error.contains(&digest), "{error}");
@@ -487,7 +525,10 @@ fn a_list_of_tags_without_an_end_is_refused() {
     shelf.put("/v2/charts/web/tags/list", Reply::of(page).with("Link", next));
     let chart = format!("oci://127.0.0.1:{}/charts/web", shelf.port);
     let error = Desk::new("").refused(&["render", &chart, "--plain-http"]);
-    assert!(error.contains("the list of tags leads in a circle"), "{error}");
+    expect![[r#"
+        Error: http://127.0.0.1:PORT/v2/charts/web/tags/list: the list of tags leads in a circle
+    "#]]
+    .assert_eq(&masked(&error));
     assert!(shelf.asked().len() < 10);
 }
 
@@ -513,10 +554,18 @@ fn a_login_of_the_command_line_goes_to_one_registry() {
         said(&command.output().unwrap())
     };
     let error = update(&[]);
-    assert!(error.contains("--username is the login of one registry"), "{error}");
+    expect![[r#"
+        error: --username is the login of one registry, and the chart takes dependencies from 127.0.0.1:PORT, 127.0.0.1:PORT. `helm registry login` writes down a login for each; --pass-credentials sends this one to all of them
+    "#]]
+    .assert_eq(&masked(&error));
     assert!(shelf.asked().is_empty() && other.asked().is_empty());
     let error = update(&["--pass-credentials"]);
-    assert!(error.contains("could not download web"), "{error}");
+    expect![[r#"
+        Saving 2 charts
+        Downloading web from repo oci://127.0.0.1:PORT/charts
+        error: could not download web from oci://127.0.0.1:PORT/charts: GET "http://127.0.0.1:PORT/v2/charts/web/manifests/1.0.0": response status code 404
+    "#]]
+    .assert_eq(&masked(&error));
     assert!(!shelf.asked().is_empty());
 }
 
@@ -633,6 +682,12 @@ fn a_schema_at_an_address_is_fetched_only_where_the_user_says_so() {
     assert!(shelf.asked().is_empty(), "{:?}", shelf.asked());
     desk.done(&["render", "app", "--fetch-schemas", "--set", "size=1"]);
     let wrong = desk.refused(&["render", "app", "--fetch-schemas", "--set", "size=x"]);
-    assert!(wrong.contains("got string, want integer"), "{wrong}");
+    expect![[r#"
+        Error: values don't meet the specifications of the schema(s) in the following chart(s):
+        app:
+        - at '/size': got string, want integer
+
+    "#]]
+    .assert_eq(&wrong);
     desk.done(&["render", "app", "--skip-schema-validation", "--set", "size=x"]);
 }

@@ -2,6 +2,7 @@
 //! edit replaces nothing, and `watches.yaml` itself is live.
 
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_event::{
     CauseKind, Event, KindHealth, ObjectTask, Outcome, Reconcile, RequestOutcome, ValueFrom, ViewRequest,
 };
@@ -134,7 +135,12 @@ async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
     let place = failed.diagnostics[0].place.clone().unwrap();
     // An action may go over the line, so Go trips over the first thing on the next one.
     assert_eq!((place.file.as_str(), place.line), ("charts/memcached/templates/service.yaml", 9));
-    assert!(failed.diagnostics[0].excerpt.as_deref().unwrap_or_default().contains(".Values.service.type"));
+    expect![[r#"
+         8 |   type: {{ .Values.service.type
+         9 |   ports:
+           |   ^
+        10 |     - name: memcached"#]]
+    .assert_eq(failed.diagnostics[0].excerpt.as_deref().unwrap_or_default());
 
     // The kind still serves from the last good chart.
     let mark = opdev.mark();

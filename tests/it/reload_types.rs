@@ -3,6 +3,7 @@
 
 use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_event::{
     CauseKind, Event, Held, HeldChange, KindHealth, Level, ObjectTask, Outcome, Reconcile, RequestOutcome,
     ShadowDecision, SourcesChanged, SourcesTask, TypeChanged, Verdict, Weight,
@@ -118,7 +119,8 @@ async fn what_the_server_would_refuse_is_placed_and_never_sent() {
     });
     let failed = opdev.reload_failure("the refusal", mark).await;
     let problem = &failed.diagnostics[0];
-    assert!(problem.message.contains("the API server would refuse gadgets.toys.example.com"), "{problem:?}");
+    expect![[r#"the API server would refuse gadgets.toys.example.com: .spec.size: Invalid value: "string":  in body must be of type integer: "string""#]]
+    .assert_eq(&problem.message);
     let place = problem.place.as_ref().unwrap();
     let line = GADGET.lines().position(|line| line.contains("Size int32")).unwrap() + 1;
     assert_eq!((place.file.as_str(), place.line as usize), (TYPES, line), "{problem:?}");
@@ -146,7 +148,8 @@ async fn a_type_that_is_gone_leaves_its_crd_and_its_objects() {
             _ => None,
         })
         .await;
-    assert!(told.contains("its CRD and its objects stay"), "{told}");
+    expect!["the files define gadgets.toys.example.com no more; its CRD and its objects stay on the API server (kubectl delete crd gadgets.toys.example.com would delete both)"]
+    .assert_eq(&told);
     apply(&mut opdev, SAMPLE).await;
     opdev.stop().await;
 }
@@ -180,10 +183,10 @@ async fn a_rename_is_named_and_waits_for_the_answer() {
     let mark = opdev.mark();
     opdev.edit(TYPES, rename);
     let question = held(&opdev, mark).await;
-    assert!(
-        question.why.contains(".spec.size is renamed to .spec.count: stored values are lost"),
-        "{question:?}"
-    );
+    expect![
+        ".spec.size is renamed to .spec.count: stored values are lost; 1 object would not be valid any more"
+    ]
+    .assert_eq(&question.why);
     assert_eq!(question.findings[0].weight, Weight::Loss);
     let discarded = opdev.mark();
     let outcome = opdev.ask(SourcesTask::DiscardHeld { id: question.id.clone() }).await;
@@ -259,10 +262,7 @@ async fn a_saved_reconciler_runs_after_a_shadow_run() {
     assert_eq!(run.decision, ShadowDecision::Refused);
     let live = sources(&opdev, mark).await;
     let KindHealth::Stale { problem } = health(&live) else { panic!("{:?}", health(&live)) };
-    assert!(
-        problem.message.contains("too many") && problem.message.contains("Gadget default/top"),
-        "{problem:?}"
-    );
+    expect!["too many (on Gadget default/top)"].assert_eq(&problem.message);
     assert_eq!(problem.place.as_ref().map(|place| (place.file.as_str(), place.line)), Some((RECONCILER, 4)));
     opdev.stop().await;
 }
@@ -292,7 +292,8 @@ async fn a_status_field_that_the_type_lacks_is_refused_before_it_serves_and_serv
     assert_eq!(run.decision, ShadowDecision::Refused, "{run:?}");
     let live = sources(&opdev, mark).await;
     let KindHealth::Stale { problem } = health(&live) else { panic!("{:?}", health(&live)) };
-    assert!(problem.message.contains(".status.colour: field not declared in schema"), "{problem:?}");
+    expect!["the API server would refuse Gadget default/top: failed to create typed patch object (default/top; toys.example.com/v1alpha1, Kind=Gadget): .status.colour: field not declared in schema (on Gadget default/top)"]
+    .assert_eq(&problem.message);
     assert!(problem.hint.as_ref().is_some_and(|hint| hint.contains("declare the field")), "{problem:?}");
     assert_eq!(failed_gadgets(&opdev, mark), 0, "the older program serves on");
 

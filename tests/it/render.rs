@@ -3,6 +3,7 @@
 //! What an older release prints has a file of its own only where it differs.
 
 use crate::oracle::{newest_helm, oracle};
+use expect_test::expect;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -110,22 +111,47 @@ fn the_newest_helm_4_prints_what_was_recorded_of_it() {
     }
     let older = opdev(&[chart], "4.1");
     let said = String::from_utf8_lossy(&older.stderr).into_owned();
-    assert!(said.contains("function \"durationSeconds\" not defined"), "{said}");
+    expect![[r#"
+        Error: parse error at (one/templates/a.yaml:4): function "durationSeconds" not defined
+        hint: did you mean the function `durationRound`?
+    "#]]
+    .assert_eq(&said);
     let one = |template, helm| one_template(template, &[], helm);
     let long = one("a: {{ mustToDuration \"1e12\" }}", "4").unwrap_err();
-    assert!(long.contains("error calling mustToDuration: duration seconds overflow: 1e+12"), "{long}");
+    expect![[r#"
+        Error: template: one/templates/a.yaml:1:6: executing "one/templates/a.yaml" at <mustToDuration "1e12">: error calling mustToDuration: duration seconds overflow: 1e+12
+    "#]]
+    .assert_eq(&long);
     let nothing = one("a: {{ mustToDuration nil }}", "4").unwrap_err();
-    assert!(nothing.contains("error calling mustToDuration: invalid duration"), "{nothing}");
+    expect![[r#"
+        Error: template: one/templates/a.yaml:1:6: executing "one/templates/a.yaml" at <mustToDuration nil>: error calling mustToDuration: invalid duration
+    "#]]
+    .assert_eq(&nothing);
     let ends = "a: |+\n  b\n\n\n---\nc: d\n";
     assert!(one(ends, "4").unwrap().contains("a: |+\n  b\n\n\n\n---\n"));
-    assert!(one(ends, "4.1").unwrap().contains("a: |+\n  b\n---\n"));
+    expect![[r#"
+        ---
+        # Source: one/templates/a.yaml
+        a: |+
+          b
+        ---
+        # Source: one/templates/a.yaml
+        c: d
+    "#]]
+    .assert_eq(&one(ends, "4.1").unwrap());
     let version = "v: {{ .Capabilities.KubeVersion }}";
     let versions = ["3.19", "3", "4.1", "4"]
         .map(|helm| one(version, helm).unwrap().trim().rsplit(' ').next().unwrap().to_owned());
     assert_eq!(versions, ["v1.34.0", "v1.37.0", "v1.35.0", "v1.37.0"]);
     let lines = "a: {{ .Files.Lines \"templates/a.yaml\" | len }} {{ eq 1 \"a\" }}";
-    assert!(one(lines, "3.19").unwrap_err().contains("incompatible types for comparison\n"));
-    assert!(one(lines, "3").unwrap_err().contains("incompatible types for comparison: int and string"));
+    expect![[r#"
+        Error: template: one/templates/a.yaml:1:50: executing "one/templates/a.yaml" at <eq 1 "a">: error calling eq: incompatible types for comparison
+    "#]]
+    .assert_eq(&one(lines, "3.19").unwrap_err());
+    expect![[r#"
+        Error: template: one/templates/a.yaml:1:50: executing "one/templates/a.yaml" at <eq 1 "a">: error calling eq: incompatible types for comparison: int and string
+    "#]]
+    .assert_eq(&one(lines, "3").unwrap_err());
 }
 
 /// Compares line by line, so that a failure shows the first difference.
@@ -240,7 +266,11 @@ fn errors_name_the_place_and_end_with_1() {
         error("a: 1\n b: 2\n"),
         "Error: YAML parse error on one/templates/a.yaml: error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context\n\nUse --debug flag to render out invalid YAML\n"
     );
-    assert!(error("a: {{ .Values.x.y }}\n").contains("nil pointer evaluating interface {}.y"));
+    expect![[r#"
+        Error: template: one/templates/a.yaml:1:13: executing "one/templates/a.yaml" at <.Values.x.y>: nil pointer evaluating interface {}.y
+        hint: `.Values.x` is not set: values.yaml has no default for it; set it there, in a values file, the custom resource's spec or with `--set x=…`
+    "#]]
+    .assert_eq(&error("a: {{ .Values.x.y }}\n"));
     assert_eq!(
         error("a: {{ .Values.image.tag }}\n").lines().skip(1).collect::<Vec<_>>(),
         [
@@ -272,7 +302,15 @@ fn values_are_explained() {
 fn show_only_and_no_hooks() {
     let template = "a: 1\n---\nmetadata: {name: h, annotations: {helm.sh/hook: test}}\n";
     let all = one_template(template, &[], "3").unwrap();
-    assert!(all.contains("name: h"));
+    expect![[r#"
+        ---
+        # Source: one/templates/a.yaml
+        a: 1
+        ---
+        # Source: one/templates/a.yaml
+        metadata: {name: h, annotations: {helm.sh/hook: test}}
+    "#]]
+    .assert_eq(&all);
     let without = one_template(template, &["--no-hooks"], "3").unwrap();
     assert_eq!(without, "---\n# Source: one/templates/a.yaml\na: 1\n");
     let only = one_template(template, &["--no-hooks", "-s", "templates/a.yaml"], "3").unwrap();

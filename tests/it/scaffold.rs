@@ -8,6 +8,8 @@ mod opened;
 mod shipped;
 
 use crate::inner_loop::Opdev;
+use crate::masked::masked;
+use expect_test::expect;
 use opdev_cluster::Choice;
 use opdev_event::{Event, ObjectTask, Outcome};
 use std::fs;
@@ -364,7 +366,12 @@ fn half_a_project_is_not_run() {
     fs::write(folder.path().join(".opdev-unfinished.json"), "{}").unwrap();
     let run = opdev(folder.path(), &["run", "--embedded", "--plain"]);
     let told = String::from_utf8(run.stderr).unwrap();
-    assert!(!run.status.success() && told.contains("is half written") && told.contains("to do: "), "{told}");
+    assert!(!run.status.success(), "{told}");
+    expect![[r#"
+        error: TMP is half written: `opdev init` or `opdev create api` was ended in the middle
+          to do: run that command once more; it takes back what was written and begins anew
+    "#]]
+    .assert_eq(&masked(&told));
 }
 
 #[test]
@@ -433,23 +440,43 @@ fn what_is_there_is_never_lost() {
     let before = tree(folder.path());
     // This API exists by now.
     let again = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"];
-    assert!(refused(folder.path(), &again).contains("the API resource already exists"));
+    expect![[r#"
+        error: the API resource already exists; --force writes its files anew
+    "#]]
+    .assert_eq(&refused(folder.path(), &again));
     // A second project in the folder.
     let error = refused(folder.path(), &["init"]);
-    assert!(error.contains("PROJECT exists") && error.contains("opdev create api"), "{error}");
+    expect![[r#"
+        error: PROJECT exists: this folder is a project already. `opdev create api` adds a kind to it; --project DIR names another folder
+    "#]]
+    .assert_eq(&error);
     // A sample that the user wrote for a kind that is not listed yet.
     let sample = folder.path().join("config/samples/web_v1_page.yaml");
     fs::write(&sample, "mine: true\n").unwrap();
     let page = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Page"];
     let error = refused(folder.path(), &page);
-    assert!(error.contains("nothing was written") && error.contains("web_v1_page.yaml"), "{error}");
+    expect![[r#"
+        error: nothing was written, because this file is there with other content, or cannot be read as text:
+          config/samples/web_v1_page.yaml
+        Move it away; --force replaces the ones that can be read
+    "#]]
+    .assert_eq(&error);
     let dry = [&page[..], &["--dry-run"]].concat();
-    assert!(refused(folder.path(), &dry).contains("web_v1_page.yaml"), "a dry run says what a run would");
+    // A dry run says what a run would.
+    expect![[r#"
+        error: nothing was written, because this file is there with other content, or cannot be read as text:
+          config/samples/web_v1_page.yaml
+        Move it away; --force replaces the ones that can be read
+    "#]]
+    .assert_eq(&refused(folder.path(), &dry));
     fs::remove_file(&sample).unwrap();
     assert_eq!(tree(folder.path()), before);
     // Another group needs a word in PROJECT.
     let other = ["create", "api", "--group", "shop", "--version", "v1", "--kind", "Cart"];
-    assert!(refused(folder.path(), &other).contains("multigroup: true"));
+    expect![[r#"
+        error: multiple groups are not allowed by default, to enable multi-group set 'multigroup: true' in your PROJECT file
+    "#]]
+    .assert_eq(&refused(folder.path(), &other));
     // A marker that somebody removed.
     let watches = folder.path().join("watches.yaml");
     let text = fs::read_to_string(&watches).unwrap().replace("# +kubebuilder:scaffold:watch\n", "");
@@ -465,7 +492,14 @@ fn a_chart_folder_becomes_a_project() {
     let folder = scratch();
     make_chart(folder.path());
     let error = refused(folder.path(), &["run", "--embedded"]);
-    assert!(error.contains("opdev init --helm-chart ."), "{error}");
+    expect![[r#"
+        error: no operator project in TMP or above it
+          looked for: opdev.yaml, watches.yaml, PROJECT with api/, a go.mod with controller-runtime, config/types
+          to do:
+            opdev run --project DIR           where DIR has one of them
+            opdev init --helm-chart .         makes an operator of the chart in this folder
+    "#]]
+    .assert_eq(&masked(&error));
     done(folder.path(), &["init", "--helm-chart", "."]);
     let there = |path: &str| folder.path().join(path).exists();
     assert!(there("helm-charts/web/templates/map.yaml") && there("templates/map.yaml"));

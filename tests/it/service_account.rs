@@ -2,6 +2,7 @@
 //! and a saved role file cures it without a restart.
 
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_cluster::Choice;
 use opdev_controlplane::{Config, ControlPlane, Listen};
 use opdev_event::{
@@ -91,7 +92,8 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
             _ => None,
         })
         .await;
-    assert!(told.contains("roles are enforced"), "{told}");
+    expect!["the operator runs as system:serviceaccount:system:controller-manager, and roles are enforced; its roles: config/rbac"]
+    .assert_eq(&told);
     let mark = opdev.mark();
     let outcome = opdev.ask(ObjectTask::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
@@ -204,7 +206,8 @@ async fn a_broken_role_file_is_placed_and_changes_nothing() {
             _ => None,
         })
         .await;
-    assert!(notice.contains(':'), "{notice}");
+    expect!["config/rbac/role.yaml:1: error converting YAML to JSON: yaml: line 25: did not find expected node content"]
+    .assert_eq(&notice);
     opdev.ask(ObjectTask::Apply { path: "samples/hello.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, done).await;
     opdev.stop().await;
@@ -236,11 +239,8 @@ async fn on_a_cluster_of_its_own_the_account_is_impersonated() {
         .await;
     let (rule, notice) = missing(&opdev, 0, "hellos").await;
     assert!(rule.verbs.contains(&"list".to_owned()), "{rule:?}");
-    assert!(
-        notice.message.contains("User \"system:serviceaccount:apps:robot\" cannot"),
-        "{}",
-        notice.message
-    );
+    expect![[r#"forbidden: hellos.charts.my.domain is forbidden: User "system:serviceaccount:apps:robot" cannot list resource "hellos" in API group "charts.my.domain" in the namespace "default""#]]
+    .assert_eq(&notice.message);
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/manager-role";
     let request = http::Request::get(roles).body(Vec::new()).unwrap();
     let role = plane.client().request::<serde_json::Value>(request).await;

@@ -2,6 +2,7 @@
 //! mended.
 
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_cluster::Choice;
 use opdev_event::sink::EventSink;
 use opdev_event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
@@ -130,7 +131,8 @@ async fn a_long_build_is_told_once_and_goes_on() {
     });
     let notice = world.notice("the build of").await;
     assert_eq!(notice.message, "the build of bash op.sh has been running for 50 ms");
-    assert!(notice.hint.unwrap().contains("a save ends this one and begins the next"));
+    expect!["the first build of a large Go project takes minutes; a save ends this one and begins the next"]
+        .assert_eq(&notice.hint.unwrap());
     let gate = world.root.join("gate");
     tokio::task::spawn_blocking(move || std::fs::write(gate, "open\n")).await.unwrap().unwrap();
     let next = world.next("the start", |event| match event {
@@ -253,7 +255,7 @@ async fn a_program_that_ends_at_once_gives_way_to_the_last_one_that_ran() {
         })
         .await;
     let what = &found.diagnostics[0];
-    assert!(what.message.contains("ends at once") && what.message.contains("no such index"), "{what:?}");
+    expect!["it is built and ends at once (exit code 2): panic: no such index"].assert_eq(&what.message);
     assert_eq!(found.files, ["main.go"]);
     world.logged("the first one").await;
     std::fs::write(world.root.join("main.go"), main("fmt.Println(\"the third one\")")).unwrap();
@@ -312,7 +314,7 @@ async fn no_build(go_mod: &str, env: &[(&str, &str)]) -> (String, String) {
 async fn a_machine_without_go_is_told_what_to_do() {
     let (message, hint) = no_build("module example.com/demo\n\ngo 1.21\n", &[("PATH", "/nowhere")]).await;
     assert!(message.starts_with("the go command does not run: go cannot be started"), "{message}");
-    assert!(hint.contains("https://go.dev/dl"), "{hint}");
+    expect!["install Go from https://go.dev/dl, and start opdev where `go` is in PATH"].assert_eq(&hint);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -326,6 +328,7 @@ async fn a_machine_with_another_go_or_without_a_network_is_told_what_to_do() {
     let requires = "module example.com/demo\n\ngo 1.21\n\nrequire example.com/nowhere v1.0.0\n";
     let offline = [("GOPROXY", "off"), ("GOMODCACHE", path.as_str()), ("GOFLAGS", "-mod=mod")];
     let (message, hint) = no_build(requires, &offline).await;
-    assert!(message.contains("module lookup disabled by GOPROXY=off"), "{message}");
-    assert!(hint.contains("go online once"), "{hint}");
+    expect!["module lookup disabled by GOPROXY=off"].assert_eq(&message);
+    expect!["the module is not in the module cache and cannot be fetched: go online once and run `go mod download`"]
+    .assert_eq(&hint);
 }

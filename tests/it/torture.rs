@@ -11,6 +11,7 @@ mod ruled;
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets};
 use crate::inner_loop::demo_project;
+use expect_test::expect;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,11 @@ fn a_crash_between_two_writes_is_found_replayed_and_gone_once_the_script_is_care
     let replay = [".opdev/torture/1.yaml"];
     let again = torture(&root, &["--replay", replay[0]]);
     assert_eq!(again.status.code(), Some(1), "{}", told(&again));
-    assert!(told(&again).contains("different     ConfigMap"), "{}", told(&again));
+    expect![[r#"
+        disturbance   killed after patch configmaps default/top-a-marker
+        different     ConfigMap default/top-data stays at .data.init no, undisturbed it is yes
+    "#]]
+    .assert_eq(&told(&again));
     assert!(!told(&again).contains("none of this"), "{}", told(&again));
 
     fs::write(root.join(RECONCILER), two_writes(true)).unwrap();
@@ -109,7 +114,13 @@ fn a_change_that_was_never_seen_is_found_unless_only_the_newest_one_counts() {
     for (largest, code) in [(true, 1), (false, 0)] {
         let (_folder, root) = project(&seen_sizes(largest));
         let size = fs::read_to_string(root.join(SAMPLE)).unwrap();
-        assert!(size.contains("size:"), "{size}");
+        expect![[r#"
+            apiVersion: toys.example.com/v1alpha1
+            kind: Gadget
+            metadata: {name: top, namespace: default}
+            spec: {size: 3, tier: gold}
+        "#]]
+        .assert_eq(&size);
         let output = torture(&root, &args);
         let text = told(&output);
         assert_eq!(output.status.code(), Some(code), "{text}");

@@ -3,6 +3,7 @@
 
 mod programs;
 
+use expect_test::expect;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -473,24 +474,47 @@ fn definitions_are_compared_without_a_control_plane() {
         |args: &[&str]| project.command(&[&["crd", "--compare", "v1.0.0"], args].concat()).output().unwrap();
     let output = compare(&[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("v1.0.0 → your working tree: no difference"), "{}", told(&output));
+    expect![[r#"
+        v1.0.0 → your working tree: no difference
+    "#]]
+    .assert_eq(&told(&output));
     let more = version("v1", true, &format!("{SIZE}, tls: {{type: boolean}}"), "ready: {type: boolean}");
     project.write(&[("config/crd/claims.yaml", &crd("Claim", &more))]);
     let output = compare(&["--verbose"]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("INFO v1 spec.tls"), "{}", told(&output));
+    expect![[r#"
+        claims.x.io
+          INFO v1 spec.tls: new optional field (boolean)  (config/crd/claims.yaml:0)
+        v1.0.0 → your working tree: nothing that works today stops working
+    "#]]
+    .assert_eq(&told(&output));
     let less = version("v1", true, "size: {type: integer, maximum: 4}", "ready: {type: boolean}");
     project.write(&[("config/crd/fields.yaml", &crd("Field", &less))]);
     let output =
         project.command(&["crd", "--compare", "v1.0.0"]).env("GITHUB_ACTIONS", "true").output().unwrap();
     let text = told(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("LOSS v1 spec.port") && text.contains("BREAK v1 spec.size"), "{text}");
-    assert!(text.contains("::error file=config/crd/fields.yaml,line="), "{text}");
+    expect![[r#"
+        fields.x.io
+          LOSS v1 spec.port: the field (integer) is gone: stored values are pruned at the next write  (config/crd/fields.yaml:0)
+          BREAK v1 spec.size: maximum is 4 now, was 10  (config/crd/fields.yaml:0)
+        v1.0.0 → your working tree: 2 differences hurt those who use it; 1 of no consequence (--verbose)
+        ::error file=config/crd/fields.yaml,line=1::fields.x.io: LOSS v1 spec.port: the field (integer) is gone: stored values are pruned at the next write
+        ::error file=config/crd/fields.yaml,line=1::fields.x.io: BREAK v1 spec.size: maximum is 4 now, was 10
+    "#]]
+    .assert_eq(&text);
     // Where there is no webhook, versions lose what the other one has not.
     let beta = version("v1beta1", false, SIZE, "ready: {type: boolean}");
     let v1 = version("v1", true, &format!("{SIZE}, tls: {{type: boolean}}"), "ready: {type: boolean}");
     project.write(&[("config/crd/olds.yaml", &crd("Old", &(beta + &v1)))]);
     let text = told(&compare(&[]));
-    assert!(text.contains("v1beta1 has no .spec.tls: who reads an object at v1beta1"), "{text}");
+    expect![[r#"
+        fields.x.io
+          LOSS v1 spec.port: the field (integer) is gone: stored values are pruned at the next write  (config/crd/fields.yaml:0)
+          BREAK v1 spec.size: maximum is 4 now, was 10  (config/crd/fields.yaml:0)
+        olds.x.io
+          WARN v1beta1 spec.tls: v1beta1 has no .spec.tls: who reads an object at v1beta1 and writes it back takes it out of the store  (config/crd/olds.yaml:0)
+        v1.0.0 → your working tree: 2 differences hurt those who use it; 2 of no consequence (--verbose)
+    "#]]
+    .assert_eq(&text);
 }

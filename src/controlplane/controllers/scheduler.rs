@@ -21,6 +21,7 @@ pub(crate) struct Scheduler;
 
 const NAME: &str = "default-scheduler";
 const DEVICE_CLAIMS: &str = "resource.k8s.io/resourceclaims";
+const CLAIM_TEMPLATES: &str = "resource.k8s.io/resourceclaimtemplates";
 /// After this a pod that waits for others is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -44,7 +45,7 @@ impl Controller for Scheduler {
                 Some(pod) if !pod.pod_finished() => Vec::new(),
                 _ => all_waiting(),
             },
-            "nodes" | "persistentvolumeclaims" | DEVICE_CLAIMS => all_waiting(),
+            "nodes" | "persistentvolumeclaims" | DEVICE_CLAIMS | CLAIM_TEMPLATES => all_waiting(),
             _ => Vec::new(),
         }
     }
@@ -122,12 +123,14 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, Unschedulable> {
             taken.add(other);
         }
     });
+    let devices = Devices::of(view, pod);
     let neighbours = Neighbours::new(view, pod, &nodes, wary);
     let mut reasons: BTreeMap<Unfit, usize> = BTreeMap::new();
     let mut best: Option<(i64, String)> = None;
     for node in &nodes {
         let taken = taken.get(name(node)).copied().unwrap_or_default();
         match fits(pod, node, taken)
+            .and_then(|()| devices.fit(node))
             .and_then(|()| neighbours.refusal(node).map_or(Ok(()), |why| Err(why.into())))
         {
             Ok(()) => {
@@ -174,14 +177,14 @@ impl Unschedulable {
 }
 
 /// Why a node does not fit a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unfit {
     Unschedulable,
     Tainted,
     NotReady,
     Affinity,
     TooManyPods,
-    Insufficient(&'static str),
+    Insufficient(String),
     Apart(Apart),
 }
 
@@ -193,7 +196,7 @@ impl From<Apart> for Unfit {
 
 impl Unfit {
     /// Returns true if the node would fit if pods went away.
-    fn is_full(self) -> bool {
+    fn is_full(&self) -> bool {
         match self {
             Unfit::TooManyPods | Unfit::Insufficient(_) => true,
             Unfit::Apart(why) => why.is_others_fault(),
@@ -266,12 +269,15 @@ fn not_helpful(all: usize) -> String {
     )
 }
 
-/// Returns true if a pod names a claim of devices that is not there. Like the real one, the scheduler does
-/// not look at such a pod, and says nothing.
+/// Returns true if a pod names a claim of devices, or a template of one, that is not there. Like the real
+/// one, the scheduler does not look at such a pod, and says nothing.
 fn lacks_device_claim(view: &dyn View, pod: &Value) -> bool {
     list(pod, "/spec/resourceClaims").iter().any(|claim| {
-        let name = text(claim, "/resourceClaimName");
-        !name.is_empty() && view.get(DEVICE_CLAIMS, meta::namespace(pod), name).is_none()
+        let named = [("/resourceClaimName", DEVICE_CLAIMS), ("/resourceClaimTemplateName", CLAIM_TEMPLATES)];
+        named.iter().any(|(field, resource)| {
+            let name = text(claim, field);
+            !name.is_empty() && view.get(resource, meta::namespace(pod), name).is_none()
+        })
     })
 }
 
@@ -294,6 +300,56 @@ fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), UnusableClaim> {
         }
     }
     Ok(())
+}
+
+/// Resources besides cpu and memory that a pod asks for, such as `nvidia.com/gpu`, and how much of them the
+/// pods of each node have. Pods are read only where there are any.
+#[derive(Default)]
+struct Devices {
+    asked: BTreeMap<String, i64>,
+    /// By node and resource.
+    taken: BTreeMap<(String, String), i64>,
+}
+
+impl Devices {
+    fn of(view: &dyn View, pod: &Value) -> Devices {
+        let mut found = Devices { asked: others(pod), ..Devices::default() };
+        if found.asked.is_empty() {
+            return found;
+        }
+        for other in view.list("pods", None).iter().filter(|other| pods::active(other)) {
+            for (resource, number) in others(other) {
+                let place = (text(other, "/spec/nodeName").to_owned(), resource);
+                *found.taken.entry(place).or_default() += number;
+            }
+        }
+        found
+    }
+
+    fn fit(&self, node: &Value) -> Result<(), Unfit> {
+        for (resource, asked) in &self.asked {
+            let room = quantity::milli(node["status"]["allocatable"].get(resource)).unwrap_or(0);
+            let place = (name(node).to_owned(), resource.clone());
+            if asked + self.taken.get(&place).copied().unwrap_or(0) > room {
+                return Err(Unfit::Insufficient(resource.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Requests of a pod's containers for anything but cpu and memory, in thousandths.
+fn others(pod: &Value) -> BTreeMap<String, i64> {
+    let mut found = BTreeMap::new();
+    for container in list(pod, "/spec/containers") {
+        for (resource, amount) in map(container, "/resources/requests").into_iter().flatten() {
+            if !matches!(resource.as_str(), "cpu" | "memory") {
+                *found.entry(resource.clone()).or_insert(0) += quantity::milli(Some(amount)).unwrap_or(0);
+            }
+        }
+    }
+    found.retain(|_, amount| *amount > 0);
+    found
 }
 
 /// The share of a node that its pods take, cpu and memory in thousandths.
@@ -339,7 +395,7 @@ fn fits(pod: &Value, node: &Value, taken: NodeUsage) -> Result<(), Unfit> {
         let asked = requested(pod, resource);
         let room = quantity::milli(node.pointer(&format!("/status/allocatable/{resource}"))).unwrap_or(0);
         if asked > 0 && asked + used > room {
-            return Err(Unfit::Insufficient(resource));
+            return Err(Unfit::Insufficient(resource.to_owned()));
         }
     }
     Ok(())
@@ -398,7 +454,7 @@ fn term_selects(term: &Value, node: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attributes, NodeUsage, Unfit, fits, selects, tolerates};
+    use super::{Attributes, Devices, NodeUsage, Unfit, fits, others, selects, tolerates};
     use serde_json::json;
 
     #[test]
@@ -409,6 +465,22 @@ mod tests {
         assert!(tolerates(&pod(json!([{"operator": "Exists"}])), &taint));
         assert!(tolerates(&pod(json!([{"key": "a", "value": "b"}])), &taint));
         assert!(!tolerates(&pod(json!([{"key": "a", "value": "c"}])), &taint));
+    }
+
+    #[test]
+    fn a_node_has_the_devices_that_a_pod_asks_for() {
+        let pod = json!({"spec": {"containers": [
+            {"resources": {"requests": {"nvidia.com/gpu": "1", "cpu": "9k"}}},
+            {"resources": {"requests": {"nvidia.com/gpu": 1, "ephemeral-storage": "0"}}}]}});
+        let fit = |allocatable, taken: i64| {
+            let node = json!({"metadata": {"name": "n"}, "status": {"allocatable": allocatable}});
+            let place = ("n".to_owned(), "nvidia.com/gpu".to_owned());
+            Devices { asked: others(&pod), taken: [(place, taken)].into() }.fit(&node)
+        };
+        let lacks = Err(Unfit::Insufficient("nvidia.com/gpu".to_owned()));
+        assert_eq!(fit(json!({}), 0), lacks);
+        assert_eq!(fit(json!({"nvidia.com/gpu": "2"}), 0), Ok(()));
+        assert_eq!(fit(json!({"nvidia.com/gpu": "2"}), 1000), lacks, "another pod has one of them");
     }
 
     #[test]
@@ -433,9 +505,9 @@ mod tests {
         let pod = |cpu| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
         let mut taken = NodeUsage::default();
         assert_eq!(fits(&pod("2"), &node, taken), Ok(()));
-        assert_eq!(fits(&pod("2100m"), &node, taken), Err(Unfit::Insufficient("cpu")));
+        assert_eq!(fits(&pod("2100m"), &node, taken), Err(Unfit::Insufficient("cpu".to_owned())));
         taken.add(&Attributes::alone(opdev_registry::indexing("pods"), &pod("1500m")));
         assert_eq!(fits(&pod("500m"), &node, taken), Ok(()));
-        assert_eq!(fits(&pod("501m"), &node, taken), Err(Unfit::Insufficient("cpu")));
+        assert_eq!(fits(&pod("501m"), &node, taken), Err(Unfit::Insufficient("cpu".to_owned())));
     }
 }

@@ -89,6 +89,8 @@ pub struct Strategy {
     pub(crate) validated_once: Option<&'static str>,
     /// Errors of what an update changes.
     pub(crate) validate_change: fn(&Value, &Value, &mut Vec<Cause>),
+    /// Errors of a new status, which replaces another.
+    pub(crate) validate_status: fn(&Value, &Value, &mut Vec<Cause>),
     /// The error of the metadata of a new object is reported only where nothing else is wrong.
     pub(crate) metadata_last: bool,
     /// Validation that has to look at other objects, or that writes the status once all is well.
@@ -274,6 +276,7 @@ impl Strategy {
         unchanging: &[],
         validated_once: None,
         validate_change: |_, _, _| {},
+        validate_status: |_, _, _| {},
         metadata_last: false,
         validate_in_registry: |_, _, _, _| {},
         warn: |_, _, _| {},

@@ -182,17 +182,20 @@ impl Registry {
         change: Change<'_>,
         object: &mut Value,
         current: &Value,
-        (before, amid): (&[Cause], Vec<Cause>),
+        (before, mut amid): (&[Cause], Vec<Cause>),
     ) -> Result<Vec<Cause>, Status> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
             let blocked = validate::blocks(before);
             return Ok(validate::by_schema((resource, part), object, Some(current), blocked));
         }
+        let strategy = strategy_of(resource);
+        if part == Part::Status {
+            (strategy.validate_status)(object, current, &mut amid);
+        }
         if !matches!(part, Part::Main | Part::Scale) {
             return Ok(amid);
         }
-        let strategy = strategy_of(resource);
         if let Some(allocation) = &strategy.allocation {
             // As on a create, what cannot be allocated is reported before anything else is looked at.
             (allocation.keep)(object, current)?;

@@ -5,7 +5,7 @@ use super::input::RenderInput;
 use super::{run, scope};
 use crate::chart::{Chart, Content};
 use crate::spread;
-use opdev_template::{Compat, ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
+use opdev_template::{Compat, ParseCache, ParsedText, TemplateSet, kept_text, on_deep_stack};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +41,7 @@ impl Ahead {
         let wanted: OnceLock<HashSet<usize>> = OnceLock::new();
         let parse = |template: &Waiting| {
             if wanted.get().is_none_or(|wanted| wanted.contains(&template.data.as_ptr().addr()))
-                && let Ok(parsed) = set.parse(&template.path, &text_of(&template.data))
+                && let Ok(parsed) = set.parse(&template.path, &kept_text(&template.data))
             {
                 let _ = template.parsed.set(parsed);
             }

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::input::RenderInput;
 use super::objects;
 use crate::chart::{Chart, Content, Paths};
-use opdev_template::{Compat, Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
+use opdev_template::{Compat, Inputs, Map, MapType, NodeId, ROOT, Str, Value, kept_text};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct Template<'c> {
 
 impl<'c> Template<'c> {
     pub(super) fn text(&self) -> Cow<'c, str> {
-        text_of(self.data)
+        kept_text(self.data)
     }
 }
 

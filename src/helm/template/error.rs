@@ -174,15 +174,30 @@ pub struct FuncError {
     pub(super) inner: Option<Box<ExecError>>,
 }
 
+/// Bytes of a message that are told: an argument stands in it, and may be as large as an output.
+pub(super) const LONGEST_MESSAGE: usize = 64 << 10;
+
+/// A message without what nobody reads to its end.
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_MESSAGE {
+        let end = (0..=LONGEST_MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let more = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("… ({more} bytes more)"));
+        text.shrink_to_fit();
+    }
+    text
+}
+
 impl FuncError {
     /// An error with these words.
     pub fn new(text: impl Into<String>) -> FuncError {
-        FuncError { text: text.into(), failed: false, inner: None }
+        FuncError { text: cut(text.into()), failed: false, inner: None }
     }
 
     /// The chart said so.
     pub(super) fn failed(message: String) -> FuncError {
-        FuncError { text: message, failed: true, inner: None }
+        FuncError { text: cut(message), failed: true, inner: None }
     }
 
     /// An error of an inner template, with words before it.

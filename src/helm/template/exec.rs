@@ -11,7 +11,7 @@ use super::print;
 use super::reads::ReadPlace;
 use super::scope::UNDECLARED;
 use super::set::{TPL, TemplateSet};
-use super::text::Str;
+use super::text::{Str, kept_bytes};
 use super::value::{Elem, Map, MapType, Value};
 use std::sync::Arc;
 
@@ -170,8 +170,8 @@ impl<'t> Exec<'t, '_, '_> {
             match node {
                 Node::Text(start, end) => {
                     self.mark(*start, true);
-                    let text = &self.tree.source.text.as_bytes()[*start as usize..*end as usize];
-                    self.out.extend_from_slice(text);
+                    let text = &self.tree.source.text[*start as usize..*end as usize];
+                    self.out.extend_from_slice(&kept_bytes(text));
                 }
                 Node::Action(pipe) => {
                     let value = self.pipeline(dot, pipe)?;

@@ -46,7 +46,7 @@ pub use host::{Host, Signature, Ty};
 pub use reads::{Compared, Inputs, NodeId, Paths, ROOT, Read, ReadPlace, ReadSet, Reads, Seen, differences};
 pub use set::{ParseCache, ParsedText, TemplateSet, without_no_value};
 pub use text::Str;
-pub use text::text_of;
+pub use text::{kept_text, text_of};
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
 pub use world::{StableObjects, World};
 

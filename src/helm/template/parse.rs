@@ -10,7 +10,7 @@ use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
 use super::number::parse_literal;
 use super::scope::Scope;
-use super::text::Str;
+use super::text::{Str, kept_bytes, without_kept};
 use opdev_object::go::quote::{quote_bytes as quote, unquote};
 
 /// Go allows 10,000; the machine's stack sets ours.
@@ -328,7 +328,14 @@ impl<'a> Parser<'a> {
     }
 
     fn unquote(&self, token: Token<'_>) -> Parsed<Str> {
-        match unquote(token.text) {
+        // Without escapes a constant in backquotes is what stands between these.
+        if token.kind == Kind::RawString
+            && let Some(raw) = unquote(token.text)
+        {
+            let text = std::str::from_utf8(&raw).map(kept_bytes);
+            return Ok(Str::from(text.as_deref().unwrap_or(&raw)));
+        }
+        match unquote(&without_kept(token.text)) {
             Some(bytes) => Ok(Str::from(&*bytes)),
             None => self.fail("invalid syntax"),
         }

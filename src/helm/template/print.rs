@@ -82,10 +82,17 @@ pub(super) struct Flags {
     pub(super) sharp_v: bool,
 }
 
-#[derive(Default)]
 pub(super) struct Printer {
     pub(super) out: Vec<u8>,
     pub(super) flags: Flags,
+    /// Bytes after which no further value is written.
+    pub(super) most: usize,
+}
+
+impl Default for Printer {
+    fn default() -> Printer {
+        Printer { out: Vec::new(), flags: Flags::default(), most: MAX_LENGTH }
+    }
 }
 
 impl Printer {
@@ -160,7 +167,7 @@ impl Printer {
 
     fn value(&mut self, value: &Value, verb: char, depth: usize) {
         match value {
-            _ if self.out.len() > MAX_LENGTH => {}
+            _ if self.out.len() > self.most => {}
             // A map that holds itself; Go would run out of stack here.
             _ if depth > MAX_DEPTH => self.text("..."),
             Value::Nil if self.flags.sharp_v => self.text("interface {}(nil)"),

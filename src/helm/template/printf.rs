@@ -1,7 +1,7 @@
 //! Go's fmt.Sprintf: directives with flags, width, precision and argument indexes. Values are printed by
 //! `print`.
 
-use super::error::FuncError;
+use super::error::{FuncError, LONGEST_MESSAGE};
 use super::print::{Flags, Printer};
 use super::value::Value;
 use opdev_object::go::quote::decode;
@@ -19,7 +19,7 @@ pub(super) fn sprintf(format: &[u8], args: &[Value], makes: &mut Makes<'_>) -> R
 
 /// One value by a format of an error text, cut where it is long.
 pub(super) fn shown(format: &str, value: &Value) -> String {
-    let mut printer = Printer::default();
+    let mut printer = Printer { most: LONGEST_MESSAGE, ..Printer::default() };
     let _ = printer.format(format.as_bytes(), std::slice::from_ref(value), &mut |_| Ok(()));
     String::from_utf8_lossy(&printer.out).into_owned()
 }

@@ -92,15 +92,16 @@ pub fn number_of(minor: &str) -> u32 {
 /// bare name takes its namesake away.
 pub(super) fn definitions(differing: &[u8]) -> Definitions {
     let mut made = Definitions::default();
-    made.read(&text(SCHEMAS));
+    made.read(text(SCHEMAS));
     if !differing.is_empty() {
-        made.read(&text(differing));
+        made.read(text(differing));
     }
     made
 }
 
-fn text(packed: &[u8]) -> String {
-    String::from_utf8(inflate(packed)).expect("embedded schemas are text")
+/// Definitions are parts of this text for as long as the process lives: it is made once, and never copied.
+fn text(packed: &[u8]) -> &'static str {
+    String::from_utf8(inflate(packed)).expect("embedded schemas are text").leak()
 }
 
 #[cfg(test)]

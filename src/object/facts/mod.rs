@@ -97,27 +97,27 @@ pub struct Facts {
 
 #[derive(Debug, Default)]
 struct Definitions {
-    by_name: HashMap<String, Definition>,
-    by_kind: BTreeMap<Gvk, String>,
+    by_name: HashMap<&'static str, Definition>,
+    by_kind: BTreeMap<Gvk, &'static str>,
 }
 
 impl Definitions {
     /// Takes lines in; a line that is a bare name takes away what was known by it.
-    fn read(&mut self, lines: &str) {
+    fn read(&mut self, lines: &'static str) {
         for line in lines.lines() {
             let mut columns = line.splitn(3, '\t');
             let Some(name) = columns.next() else { continue };
             if self.by_name.remove(name).is_some() {
-                self.by_kind.retain(|_, known| known != name);
+                self.by_kind.retain(|_, known| *known != name);
             }
             let (Some(kinds), Some(body)) = (columns.next(), columns.next()) else { continue };
             for kind in kinds.split(' ') {
                 if let [group, version, kind] = kind.split('/').collect::<Vec<_>>()[..] {
-                    self.by_kind.insert(Gvk::new(group, version, kind), name.to_owned());
+                    self.by_kind.insert(Gvk::new(group, version, kind), name);
                 }
             }
             // The body is not looked into before somebody asks for it.
-            self.by_name.insert(name.to_owned(), Definition::new(name.to_owned(), body.to_owned(), find));
+            self.by_name.insert(name, Definition::new(name, body, find));
         }
     }
 }
@@ -158,7 +158,7 @@ impl Facts {
 
     /// The name of a built-in kind's definition, such as `io.k8s.api.apps.v1.Deployment`.
     pub fn definition_name(&self, gvk: &Gvk) -> Option<&'static str> {
-        facts().definitions().by_kind.get(gvk).map(String::as_str)
+        facts().definitions().by_kind.get(gvk).copied()
     }
 
     /// The schema of a definition by its name.
@@ -174,7 +174,7 @@ impl Facts {
     /// All definitions as they were read, by name.
     pub fn raw_definitions(&self) -> BTreeMap<&'static str, &'static Value> {
         let all = &facts().definitions().by_name;
-        all.iter().map(|(name, definition)| (name.as_str(), definition.raw())).collect()
+        all.iter().map(|(name, definition)| (*name, definition.raw())).collect()
     }
 }
 

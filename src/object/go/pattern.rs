@@ -129,6 +129,9 @@ struct Walker<'a> {
     atom: bool,
     /// Where the last repetition began, if it was the last thing read.
     repeated: Option<usize>,
+    /// Repetitions of the last thing read, multiplied with those in it; `outer` has the most of each group.
+    repeats: u64,
+    outer: Vec<u64>,
 }
 
 /// A Go pattern as the `regex` crate reads it.
@@ -143,6 +146,8 @@ pub fn translate(pattern: &str) -> Result<String, PatternError> {
         open: 0,
         atom: false,
         repeated: None,
+        repeats: 0,
+        outer: vec![0],
     };
     while walker.at < pattern.len() {
         walker.step()?;
@@ -159,9 +164,18 @@ impl<'a> Walker<'a> {
     }
 
     fn atom(&mut self, text: &str) {
+        self.passed();
         self.out.push_str(text);
         self.atom = true;
         self.repeated = None;
+    }
+
+    /// Something else follows the last thing read.
+    fn passed(&mut self) {
+        let repeats = std::mem::take(&mut self.repeats);
+        if let Some(most) = self.outer.last_mut() {
+            *most = (*most).max(repeats);
+        }
     }
 
     fn step(&mut self) -> Result<(), PatternError> {
@@ -175,8 +189,10 @@ impl<'a> Walker<'a> {
                 self.open -= 1;
                 self.at += 1;
                 self.atom(")");
+                self.repeats = self.outer.pop().unwrap_or_default();
             }
             '|' => {
+                self.passed();
                 self.at += 1;
                 self.out.push('|');
                 self.atom = false;
@@ -221,8 +237,15 @@ impl<'a> Walker<'a> {
         let bad = |least: u32, most: Option<u32>| {
             least > 1000 || most.is_some_and(|most| most > 1000 || most < least)
         };
-        if counts(operator).is_some_and(|(_, least, most)| bad(least, most)) {
-            return Err(fail(ErrorCode::InvalidRepeatSize, operator));
+        if let Some((_, least, most)) = counts(operator) {
+            // Repetitions within one another multiply.
+            let times = u64::from(most.unwrap_or(least));
+            let repeats = if times == 0 { 0 } else { times * self.repeats.max(1) };
+            let many = least >= 2 || most.is_some_and(|most| most >= 2);
+            if bad(least, most) || (many && repeats > 1000) {
+                return Err(fail(ErrorCode::InvalidRepeatSize, operator));
+            }
+            self.repeats = repeats;
         }
         self.out.push_str(operator);
         if lazy {
@@ -239,6 +262,7 @@ impl<'a> Walker<'a> {
         self.repeated = None;
         self.atom = false;
         if !rest.starts_with("(?") {
+            self.enter();
             self.at += 1;
             self.out.push('(');
             return Ok(());
@@ -252,6 +276,7 @@ impl<'a> Walker<'a> {
             if !valid {
                 return Err(fail(ErrorCode::InvalidNamedCapture, &rest[..=start + end]));
             }
+            self.enter();
             self.out.push_str("(?P<");
             // A Go name may begin with a digit.
             if name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -269,12 +294,20 @@ impl<'a> Walker<'a> {
                 self.at += length + 1;
                 if end == ')' {
                     self.open -= 1;
+                } else {
+                    self.enter();
                 }
                 Ok(())
             }
             Some(c) => Err(fail(ErrorCode::InvalidPerlOp, &rest[..length + c.len_utf8()])),
             None => Err(fail(ErrorCode::MissingParen, self.pattern)),
         }
+    }
+
+    /// A group begins.
+    fn enter(&mut self) {
+        self.passed();
+        self.outer.push(0);
     }
 
     fn escape(&mut self) -> Result<(), PatternError> {
@@ -551,5 +584,23 @@ mod tests {
         assert!(matches(r"^[\x41-\x43]$", "B"));
         assert!(matches("^[[:^alpha:]]$", "1"));
         assert!(matches("^ #$", " #"));
+    }
+
+    #[test]
+    fn repetitions_within_one_another_multiply() {
+        let refused = |pattern: &str| translate(pattern).unwrap_err().expression;
+        assert_eq!(refused("(x{0,100}){0,100}"), "{0,100}");
+        assert_eq!(refused("((a{1,10}){1,10}){1,11}"), "{1,11}");
+        assert_eq!(refused("(?:b|(?i:c{500})d){3,}"), "{3,}");
+        let fine = [
+            "((a{1,10}){1,10}){1,10}",
+            "(x{0,100})+",
+            "(x{0}){1000}",
+            "a{1000}b{1000}",
+            "(?:a{500}|b)(?:c){3}",
+        ];
+        for pattern in fine {
+            assert!(translate(pattern).is_ok(), "{pattern}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::convert;
 use super::error::FieldError;
 use super::pattern::Pattern;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -182,8 +183,8 @@ pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// A named definition: its JSON and, once asked for, its schema.
 pub struct Definition {
-    name: String,
-    text: String,
+    name: Cow<'static, str>,
+    text: Cow<'static, str>,
     raw: OnceLock<Value>,
     find: Find,
     schema: OnceLock<Schema>,
@@ -198,7 +199,8 @@ impl std::fmt::Debug for Definition {
 impl Definition {
     /// A definition from its JSON text, which is parsed when it is first needed; `$ref`s are found with
     /// `find`.
-    pub fn new(name: String, text: String, find: Find) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, text: impl Into<Cow<'static, str>>, find: Find) -> Self {
+        let (name, text) = (name.into(), text.into());
         Definition { name, text, raw: OnceLock::new(), find, schema: OnceLock::new() }
     }
 

@@ -77,7 +77,8 @@ pub fn verdict(key: &ObjectKey, reconcile: &Reconcile) -> Answer {
     }
     if writes.is_empty() {
         let calls = reconcile.calls.len();
-        return Ok(format!("{key}: no further writes; reconciled again, {calls} API calls"));
+        let plural = if calls == 1 { "" } else { "s" };
+        return Ok(format!("{key}: no further writes; reconciled again, {calls} API call{plural}"));
     }
     let more = writes.len().saturating_sub(NAMED);
     writes.truncate(NAMED);

@@ -162,6 +162,8 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         pin::commands(&[Source { path: "Makefile", text: &makefile }], &whole.to_string_lossy(), &home);
     let run = GoCommand::of(&commands, "run", "run", &whole);
     let build = GoCommand::of(&commands, "build", "build", &whole);
+    // A target may start what another one has built.
+    let started = build.as_ref().filter(|_| run.is_none()).and_then(|build| build.started(&commands));
     let (package, said_by) = match (package, &run, &build) {
         (Some(package), _, _) => (package.to_owned(), "operator.go in opdev.yaml".to_owned()),
         (None, Some(run), _) => (run.package.clone(), "target run of the Makefile".to_owned()),
@@ -177,7 +179,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
     let main = source.mains.get(&inside(&package)).cloned().unwrap_or_default();
     let mut command = main.off_flags();
     let mut binary = None;
-    for found in [&build, &run].into_iter().flatten().filter(|found| found.package == package) {
+    for found in [&build, &started, &run].into_iter().flatten().filter(|found| found.package == package) {
         flags.clone_from(&found.flags);
         binary = found.output.clone().or(binary);
         if !found.ldflags.is_empty() {
@@ -252,6 +254,29 @@ impl GoCommand {
             Some(found)
         };
         commands.iter().filter(of_target).filter_map(read).next_back()
+    }
+
+    /// The last command of the target `run` that starts the program which this one builds.
+    fn started(&self, commands: &[RecipeCommand]) -> Option<GoCommand> {
+        let output = self.output.as_deref()?;
+        let read = |command: &RecipeCommand| {
+            let at = command.words.iter().position(|word| !word.contains('='))?;
+            let (env, rest) = command.words.split_at(at);
+            let (program, arguments) = rest.split_first()?;
+            let is_it = Path::new(program).file_name().is_some_and(|name| name == output);
+            let env = env.iter().filter_map(|word| word.split_once('='));
+            is_it.then(|| GoCommand {
+                env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+                arguments: arguments.to_vec(),
+                package: self.package.clone(),
+                flags: self.flags.clone(),
+                output: self.output.clone(),
+                ..GoCommand::default()
+            })
+        };
+        let of_run =
+            commands.iter().filter(|command| command.target.split_whitespace().any(|name| name == "run"));
+        of_run.filter_map(read).next_back()
     }
 
     fn read(words: &[String], verb: &str) -> Option<GoCommand> {
@@ -594,6 +619,26 @@ mod tests {
             plan.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(env, [("CGO_ENABLED", "0"), ("ENABLE_WEBHOOKS", "false")]);
         assert_eq!(plan.words, "go ./cmd");
+    }
+
+    #[test]
+    fn a_target_that_starts_what_was_built_gives_its_arguments() {
+        let makefile = "LEVELS = debug info\n\
+            build:\n\tgo build -tags prod -o bin/manager ./cmd\n\
+            run: build\n\tMODE=dev ./bin/manager --root=$(CURDIR) --level=$(patsubst %,l-%,$(firstword $(LEVELS))) \\\n\
+            \t\t--zone=$${ZONE:-eu} --who=$(shell echo me)\n";
+        let folder = project(&[("go.mod", MODULE), ("Makefile", makefile), ("cmd/main.go", MAIN)]);
+        let plan = plan(&folder);
+        let root = folder.path().canonicalize().unwrap().display().to_string();
+        let wanted = [
+            format!("--root={root}"),
+            "--level=l-debug".to_owned(),
+            "--zone=eu".to_owned(),
+            "--who=me".to_owned(),
+        ];
+        assert_eq!(plan.command, wanted);
+        assert_eq!(plan.env.get("MODE").map(String::as_str), Some("dev"));
+        assert_eq!(plan.said_by, "target build of the Makefile");
     }
 
     #[test]

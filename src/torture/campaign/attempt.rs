@@ -7,6 +7,7 @@ use crate::input::TortureInput;
 use crate::judge::Difference;
 use crate::plan::{Class, Disturbance};
 use crate::report::{Progress, Report};
+use crate::ruled::by_chance;
 use crate::run::Ran;
 use crate::scenario::Scenario;
 use crate::shrink::{code, shrink};
@@ -122,6 +123,7 @@ pub(super) async fn tried(
             }
         };
         report.count(class);
+        report.note_once(by_chance(&attempt.ran.outcome.opened));
         if !attempt.ran.met {
             report.unmet += 1;
         }

@@ -93,7 +93,7 @@ pub(crate) struct Known {
 impl Known {
     /// The window where an alarm is tried again.
     pub(crate) fn patient(&self) -> Duration {
-        (self.window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
+        patient(self.window)
     }
 
     /// The report's line of it.
@@ -112,6 +112,18 @@ impl Known {
     pub(crate) fn writes(&self) -> &[Write] {
         self.runs.first().map(|run| run.writes.as_slice()).unwrap_or_default()
     }
+}
+
+/// The window where something is tried again.
+pub(crate) fn patient(window: Duration) -> Duration {
+    (window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
+}
+
+/// How long a program has to be quiet, by the longest silences of undisturbed runs.
+pub(crate) fn learned_window(prepared: &Prepared, gaps: impl Iterator<Item = Duration>) -> Duration {
+    let gap = gaps.max().unwrap_or_default();
+    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
+    (gap * 3 / 2).clamp(least, WINDOWS.1)
 }
 
 /// Runs a scenario undisturbed, so often and with this window for the first run, and takes what its runs have
@@ -133,9 +145,7 @@ pub(crate) async fn learn(
     window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
     let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
     runs.extend(others.try_collect::<Vec<Ran>>().await?);
-    let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
-    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
-    let window = (gap * 3 / 2).clamp(least, WINDOWS.1);
+    let window = learned_window(prepared, runs.iter().map(|run| run.gap));
     let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
     let learned = Learned::from(&outcomes);
     if learned.is_unsteady() {

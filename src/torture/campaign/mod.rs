@@ -17,6 +17,7 @@ use super::input::{NoEnvironment, TortureInput, unlearned};
 use super::plan::{Class, plans};
 use super::replay::{Replay, Replayed};
 use super::report::{Progress, Report};
+use super::ruled::by_chance;
 use super::scenario::{Sample, scenarios};
 use super::shrink::code;
 use super::subject::{Prepared, prepare};
@@ -95,6 +96,7 @@ async fn all_of(
         let learnt = known.learnt(&scenario);
         tell(&Progress::Learned(learnt.clone()));
         report.learned.push(learnt);
+        report.note_once(known.runs.iter().flat_map(|run| by_chance(&run.outcome.opened)));
         let own = known.learned.own();
         if !own.is_empty() {
             let times = (known.runs.len() as u32, known.runs.len() as u32);

@@ -4,7 +4,7 @@ use super::mutation::{self, Mutation, changed, of_references, optional_parts, sc
 use super::reach::Reach;
 use super::run::{FieldRan, effect, judge, run_field, varying};
 use crate::campaign::alarm::{Alarm, found};
-use crate::campaign::learn::{FIRST_WINDOW, UNDISTURBED, on_a_thread};
+use crate::campaign::learn::{FIRST_WINDOW, UNDISTURBED, learned_window, on_a_thread, patient};
 use crate::input::TortureInput;
 use crate::judge::Difference;
 use crate::plan::{Class, Level};
@@ -64,7 +64,8 @@ impl FieldWork {
         };
         let mut runs = Vec::new();
         for number in 0..UNDISTURBED {
-            runs.push(work.run(input, prepared, None, input.seed.wrapping_add(u64::from(number))).await?);
+            let seed = input.seed.wrapping_add(u64::from(number));
+            runs.push(work.run(input, prepared, None, (seed, work.window)).await?);
         }
         work.varying = varying(&runs);
         work.fails = runs.iter().any(|run| run.failed_before);
@@ -72,6 +73,9 @@ impl FieldWork {
             id.starts_with("Pod ") || fields.keys().any(|path| path.starts_with(".spec.template.spec"))
         });
         work.took = runs.iter().map(|run| run.took).sum();
+        let window = learned_window(prepared, runs.iter().map(|run| run.gap));
+        // A program that only prints its errors needs the time to do so again and again.
+        work.window = if prepared.subject.tells() { window } else { window.max(FIRST_WINDOW) };
         Ok(work)
     }
 
@@ -80,10 +84,10 @@ impl FieldWork {
         input: &TortureInput,
         prepared: &Arc<Prepared>,
         mutation: Option<Mutation>,
-        seed: u64,
+        (seed, window): (u64, Duration),
     ) -> Result<FieldRan> {
         let schema = Arc::clone(&self.schema);
-        on_a_thread(input, prepared, &self.scenario, None, (seed, self.window), async move |input| {
+        on_a_thread(input, prepared, &self.scenario, None, (seed, window), async move |input| {
             run_field(&input, &schema, mutation.as_ref()).await
         })
         .await
@@ -215,7 +219,7 @@ impl Round<'_> {
             if over() {
                 return None;
             }
-            let ran = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
+            let ran = work.run(input, prepared, Some(mutation.clone()), (input.seed, work.window)).await;
             Some((mutation, ran))
         };
         let mut runs = stream::iter(mutations).map(one).buffered(input.parallel.max(1));
@@ -258,8 +262,8 @@ impl Round<'_> {
                  custom resource names"
             ));
         }
-        if let Some(said) = ran.said.first() {
-            report.notes.push(format!("{mutation}: {said}, and its status says so"));
+        if let Some((error, why)) = ran.excused.first_key_value() {
+            report.notes.push(format!("{mutation}: {error}, {why}"));
         }
         if differences.is_empty() && effect.is_none() {
             report.without_effect.push(format!("{mutation}"));
@@ -301,7 +305,8 @@ impl Round<'_> {
         let (input, work) = (self.input, self.work);
         let mut times = (1, 1);
         for _ in 0..2 {
-            let again = work.run(input, self.prepared, Some(mutation.clone()), input.seed).await;
+            let seed = (input.seed, patient(work.window));
+            let again = work.run(input, self.prepared, Some(mutation.clone()), seed).await;
             times.1 += 1;
             let same = again.is_ok_and(|ran| {
                 let again = judge(&ran, &work.varying, &input.ignored);
@@ -325,7 +330,7 @@ pub(crate) async fn replay_field(
     let of = (scenario.name.clone(), scenario.sample.clone());
     let work = FieldWork::learn(input, prepared, &schema, of).await?;
     let how = mutation.to_string();
-    let ran = work.run(input, prepared, Some(mutation), input.seed).await?;
+    let ran = work.run(input, prepared, Some(mutation), (input.seed, patient(work.window))).await?;
     let differences = judge(&ran, &work.varying, &input.ignored);
     let again = differences.iter().any(|one| before.contains(one));
     Ok(Replayed { how, differences, again, met: ran.refused.is_none() })

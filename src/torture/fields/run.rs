@@ -1,7 +1,8 @@
 //! One field changed, and changed back, beside a new object that has the change from the start.
 
+use super::excused::excuse;
 use super::mutation::{Mutation, changed};
-use crate::judge::{Difference, FAIL, Ignored, Rule, snapshots};
+use crate::judge::{Difference, Ignored, Rule, snapshots};
 use crate::normal::{self, Fields, Snapshot};
 use crate::operator::{Operator, objects, without_secrets};
 use crate::run::{RunInput, Stage};
@@ -11,7 +12,7 @@ use http::Method;
 use opdev_object::meta;
 use opdev_object::patch::create_merge_patch;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,14 +39,16 @@ pub(super) struct FieldRan {
     pub(super) says_otherwise: bool,
     /// The error while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
-    /// Such errors that the status of the custom resource tells: the operator refuses the value in its way.
-    pub(super) said: BTreeSet<String>,
+    /// Such errors that are the right answer to the change, and why they are.
+    pub(super) excused: BTreeMap<String, &'static str>,
     /// Errors that the program has printed again and again before the change.
     complaints: BTreeSet<String>,
     /// True if the operator could not serve the sample as it is.
     pub(super) failed_before: bool,
     /// Why the API server refused the change.
     pub(super) refused: Option<String>,
+    /// The longest time in which nothing happened before something changed.
+    pub(super) gap: Duration,
     pub(super) took: Duration,
 }
 
@@ -59,13 +62,25 @@ pub(super) async fn run_field(
     mutation: Option<&Mutation>,
 ) -> Result<FieldRan> {
     let began = Instant::now();
-    let mut stage = Stage::set(input).await?;
+    let mut stage = tokio::select! {
+        stage = Stage::set(input) => stage?,
+        () = input.shutdown.cancelled() => bail!("broken off"),
+    };
+    // Silence counts from the first step on.
+    stage.record.begin(0);
     let ran = tokio::select! {
         ran = steps(&mut stage, &input.scenario.sample, schema, mutation) => ran,
         () = input.shutdown.cancelled() => Err(anyhow::anyhow!("broken off")),
     };
+    let gap = stage.record.noted().gap;
     stage.leave().await;
-    ran.map(|ran| FieldRan { took: began.elapsed(), ..ran })
+    ran.map(|ran| FieldRan { took: began.elapsed(), gap, ..ran })
+}
+
+async fn rest(stage: &mut Stage<'_>) -> Result<()> {
+    stage.rest().await?;
+    stage.record.at_rest();
+    Ok(())
 }
 
 /// The object that changes, as it is before and after.
@@ -139,7 +154,7 @@ async fn steps(
     let change = Change::of(&sample, schema, mutation)?;
     let place = namespaced.then_some(NAMESPACES[0]);
     stage.apply(&[sample.others.clone(), sample.objects.clone()].concat()).await?;
-    stage.rest().await?;
+    rest(stage).await?;
     let mut ran = FieldRan { base: written(stage, base, place), ..FieldRan::default() };
     let (said, before) = (status(stage, base), troubles(stage));
     ran.complaints = complaints(stage);
@@ -148,7 +163,7 @@ async fn steps(
         ran.refused = Some(format!("{error:#}"));
         return Ok(ran);
     }
-    stage.rest().await?;
+    rest(stage).await?;
     ran.changed = written(stage, base, place);
     ran.says_otherwise = status(stage, base) != said;
     // An operator may complain for as long as it has not what it needs, or cannot read it.
@@ -159,10 +174,13 @@ async fn steps(
         now.extend(complaints.difference(&ran.complaints).cloned());
     }
     let own = own(stage, base);
-    (ran.said, ran.troubles) = now
-        .difference(&before)
-        .map(|trouble| here(trouble))
-        .partition(|trouble| own.as_ref().is_some_and(|own| says(&own["status"], trouble)));
+    let excuse = |trouble: &str| excuse(own.as_ref().map(|own| &own["status"]), mutation, trouble);
+    for trouble in now.difference(&before).map(|trouble| here(trouble)) {
+        match excuse(&trouble) {
+            Some(why) => drop(ran.excused.insert(trouble, why)),
+            None => drop(ran.troubles.insert(trouble)),
+        }
+    }
     if namespaced && !mutation.is_some_and(Mutation::takes_reference) {
         new_object(stage, &change.in_sample(&sample), base, &mut ran).await?;
         // Nobody knows the meaning of the new value: a new object that cannot use it proves nothing.
@@ -178,7 +196,7 @@ async fn steps(
         }
     }
     change.take_back(stage).await?;
-    stage.rest().await?;
+    rest(stage).await?;
     ran.back = written(stage, base, place);
     Ok(ran)
 }
@@ -189,25 +207,25 @@ async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut
     let new = new.moved(NAMESPACES[1], None);
     let Some(object) = new.objects.first() else { return Ok(()) };
     stage.apply(&[new.others.clone(), new.objects.clone()].concat()).await?;
-    stage.rest().await?;
+    rest(stage).await?;
     let made = written(stage, object, Some(NAMESPACES[1]));
     let lacks = ran.base.keys().any(|id| !made.contains_key(id));
     ran.new = Some(made);
     let good = Sample { objects: vec![base.clone()], ..Sample::default() }.moved(NAMESPACES[1], None);
     let Some(good) = good.objects.first() else { return Ok(()) };
-    if good == object || !lacks && ran.troubles.is_empty() && ran.said.is_empty() {
+    if good == object || !lacks && ran.troubles.is_empty() && ran.excused.is_empty() {
         return Ok(());
     }
     send(stage, object, &create_merge_patch(object, good)).await?;
-    stage.rest().await?;
+    rest(stage).await?;
     ran.healed = Some(written(stage, object, Some(NAMESPACES[1])));
     if send(stage, object, &create_merge_patch(good, object)).await.is_err() {
         return Ok(());
     }
-    stage.rest().await?;
+    rest(stage).await?;
     let gone = Step::Delete(vec![object.clone()]);
     stage.act(&gone).await?;
-    stage.rest().await?;
+    rest(stage).await?;
     ran.stays = stage.left(&gone).map(|id| here(&id));
     Ok(())
 }
@@ -216,31 +234,6 @@ async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut
 fn own(stage: &Stage<'_>, wanted: &Value) -> Option<Arc<Value>> {
     let wanted = normal::id(wanted);
     objects(&stage.plane).into_iter().find(|object| normal::id(object) == wanted)
-}
-
-/// Returns true if a text of a status has the innermost cause of an error that reconciles end with.
-fn says(status: &Value, trouble: &str) -> bool {
-    /// Shorter causes stand in any text.
-    const TELLING: usize = 10;
-    let Some((_, error)) = trouble.split_once(&format!("{FAIL}: ")) else { return false };
-    if error.contains("panic") || error.contains("runtime error") {
-        return false;
-    }
-    // The place in the code comes last.
-    let is_place = |text: &str| {
-        text.rsplit_once(':').is_some_and(|(_, line)| line.trim_end_matches(')').parse::<u32>().is_ok())
-    };
-    let error =
-        error.rsplit_once(" (").filter(|(_, place)| is_place(place)).map_or(error, |(error, _)| error);
-    let cause = error.rsplit(": ").next().unwrap_or(error).trim();
-    let has = |text: &str| here(text).contains(cause);
-    cause.len() >= TELLING
-        && match status {
-            Value::String(text) => has(text),
-            Value::Array(items) => items.iter().any(|item| says(item, trouble)),
-            Value::Object(fields) => fields.values().any(|field| says(field, trouble)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
 }
 
 /// The object's status without what changes with each generation.
@@ -266,7 +259,7 @@ fn complaints(stage: &Stage<'_>) -> BTreeSet<String> {
     stage.operator.as_ref().map(|operator| operator.complaints(&stage.plane)).unwrap_or_default()
 }
 
-fn here(text: &str) -> String {
+pub(super) fn here(text: &str) -> String {
     NAMESPACES.iter().fold(text.to_owned(), |text, namespace| text.replace(namespace, HERE))
 }
 
@@ -330,7 +323,7 @@ pub(super) fn judge(
 ) -> Vec<Difference> {
     let mut found = snapshots(&ran.base, &ran.back, Rule::BackAgain);
     // What the operator refuses it does not make for a new object.
-    if let Some(new) = ran.new.as_ref().filter(|_| ran.said.is_empty() || !ran.troubles.is_empty()) {
+    if let Some(new) = ran.new.as_ref().filter(|_| ran.excused.is_empty() || !ran.troubles.is_empty()) {
         found.extend(snapshots(new, &ran.changed, Rule::Fresh));
     }
     if let Some(healed) = &ran.healed {
@@ -432,18 +425,6 @@ mod tests {
         assert!(
             judge(&FieldRan { healed: Some(base), stays: None, ..ran }, &BTreeSet::new(), &[]).is_empty()
         );
-    }
-
-    #[test]
-    fn a_status_that_has_the_cause_of_an_error_says_it() {
-        let status = serde_json::json!({"conditions": [{"type": "Ready", "status": "False",
-            "message": "not valid: hosts is required, but not set"}]});
-        let of = |error: &str| format!("reconciles of Db NAMESPACE/a {FAIL}: {error}");
-        assert!(says(&status, &of("ingress: hosts is required, but not set (controllers/a.go:12)")));
-        assert!(says(&status, &of("hosts is required, but not set")));
-        assert!(!says(&status, &of("ports are required, but not set")));
-        assert!(!says(&status, &of("not set")), "such a short text stands anywhere");
-        assert!(!says(&status, &of("runtime error: hosts is required, but not set")), "a panic is none");
     }
 
     #[test]

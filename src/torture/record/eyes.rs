@@ -1,6 +1,6 @@
 //! The eyes of one start of the operator: what it asks for, what it is answered, and when the answer leaves.
 
-use super::Record;
+use super::{OpenCall, Record};
 use crate::point::Call;
 use crate::query::{at, is_beside, parameter, place, says_nothing};
 use opdev_controlplane::{Asked, Leaving, Observation, Observer, Reset, Treatment};
@@ -51,12 +51,13 @@ impl Observer for Eyes {
                     namespace: target.namespace,
                     name: target.name,
                 };
-                let call = inner.calls.next(call.words(None));
-                if let Some(refusal) = inner.refusal(&call, &target) {
+                let point = inner.calls.next(call.words(None));
+                if let Some(refusal) = inner.refusal(&point, &target) {
                     inner.met_at = place(asked);
                     return Treatment { refusal: Some(refusal), ..Treatment::default() };
                 }
-                inner.called.insert(asked.number, call);
+                let revision = self.record.registry.store.revision();
+                inner.called.insert(asked.number, OpenCall { point, revision });
             }
             _ => {}
         }

@@ -8,15 +8,15 @@ use crate::normal::{self, Orphans};
 use crate::plan::{Disturbance, Possible, Write};
 use crate::point::{Call, Counter, Point, signature};
 use crate::query::{is_leader, place, plural};
-use crate::restless::{Called, Lately, Restless};
+use crate::restless::{Called, Restless};
 use crate::ruled::Ruled;
-use crate::told::Told;
 use eyes::Eyes;
 use opdev_controlplane::registry::Registry;
 use opdev_controlplane::storage::{Change, ChangeKind, Watch};
 use opdev_controlplane::{Exchange, Leaving, Observer, Passage, Refusal};
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta;
+use opdev_program::heard::under_way::{Lately, UnderWay};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,8 +55,8 @@ struct Inner {
     start: u32,
     points: Counter,
     calls: Counter,
-    /// By the number of the request: which call it is.
-    called: HashMap<u64, Point>,
+    /// By the number of the request: a call that is not answered yet.
+    called: HashMap<u64, OpenCall>,
     /// By the number of the request: when its answer leaves.
     leaving: HashMap<u64, Leaving>,
     /// Lets an answer go that is held.
@@ -86,6 +86,13 @@ struct Inner {
     asked: Lately<Called>,
     /// The namespace that nobody touches.
     bystander: Option<String>,
+}
+
+/// A writing call of the operator on its way.
+struct OpenCall {
+    point: Point,
+    /// The store's revision when it arrived.
+    revision: u64,
 }
 
 /// What is noted in a run.
@@ -283,7 +290,7 @@ impl Record {
     }
 
     /// Why the operator does not come to rest, in words.
-    pub(super) fn restless(&self, told: Option<&Told>) -> String {
+    pub(super) fn restless(&self, told: Option<&UnderWay>) -> String {
         let mut inner = self.lock();
         self.drain(&mut inner);
         let placed = inner.writes.iter().filter(|write| write.changes);
@@ -360,7 +367,9 @@ impl Record {
         let mut inner = self.lock();
         let changes = self.drain(&mut inner);
         let called = inner.called.remove(&asked.number);
-        let (Some(step), Some(call)) = (inner.step, called) else { return };
+        let (Some(step), Some(OpenCall { point: call, revision: arrived })) = (inner.step, called) else {
+            return;
+        };
         let answer = exchange.answer.value();
         let name = match target.name {
             "" => answer.as_ref().and_then(meta::name).unwrap_or_default().to_owned(),
@@ -376,7 +385,9 @@ impl Record {
         };
         // Others may have looked since it was done.
         let lately = inner.changed.newest(Instant::now());
-        let exactly = lately.filter(of_object).find(|change| Some(change.revision) == revision).cloned();
+        // A write without a change is answered with the object of an earlier change, by anybody.
+        let own = |change: &&Arc<Change>| Some(change.revision) == revision && change.revision > arrived;
+        let exactly = lately.filter(of_object).find(own).cloned();
         let change =
             exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete").cloned());
         let change = change.as_ref();

@@ -47,22 +47,24 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
             // Without a go.mod the project names no release: these are its schemas.
             None => builder.loader.in_a_module().then(|| format!("Run `go get {}`.", module.0)),
         };
+        let known = format!("v0.{}.", opdev_object::facts::KUBERNETES_MINOR.trim_start_matches("1."));
+        // These are the same in every release.
+        let is_steady =
+            matches!(name, "TypeMeta" | "ObjectMeta" | "ListMeta" | "Time" | "MicroTime" | "Duration");
+        let differs = missing.module.is_some() && !module.1.starts_with(&known) && !is_steady;
+        let refused = builder.options.exact && differs;
+        // One that may be another one is refused though one that is the same everywhere came before.
+        let told = if refused { format!("{} refused", module.0) } else { module.0.clone() };
         if let Some(hint) = hint
-            && builder.without_source.insert(module.0.clone())
+            && builder.without_source.insert(told)
         {
-            let known = format!("v0.{}.", opdev_object::facts::KUBERNETES_MINOR.trim_start_matches("1."));
-            // These are the same in every release.
-            let is_steady =
-                matches!(name, "TypeMeta" | "ObjectMeta" | "ListMeta" | "Time" | "MicroTime" | "Duration");
-            let differs = missing.module.is_some() && !module.1.starts_with(&known) && !is_steady;
-            if builder.options.exact && differs {
+            if refused {
                 let message = format!(
                     "the source of {} {} is not on this machine, and what is known without it is of Kubernetes {}",
                     module.0,
                     module.1,
                     opdev_object::facts::KUBERNETES_MINOR
                 );
-                builder.without_source.remove(&module.0);
                 let hint = format!("Run `go mod download {}` or `go mod vendor`.", module.0);
                 builder.problem(Diagnostic::error(message, None).with_hint(hint));
                 return schema;

@@ -246,6 +246,13 @@ fn what_is_written_has_no_schemas_of_another_release() {
     expect!["Run `go mod download k8s.io/api` or `go mod vendor`."]
         .assert_eq(error.unwrap().hint.as_ref().unwrap());
     assert!(!made("v0.37.2", true).crds[0].broken, "the release that is known");
+    // Its types that are the same in every release come first, as in every kind.
+    let text = KIND.replace("*Part", "metav1.LabelSelector");
+    let go_mod = "module example.com/op\nrequire k8s.io/apimachinery v0.30.99\n";
+    let files = Memory::of(&[("go.mod", go_mod), ("api/v1/thing.go", &text)]);
+    let options = Options { exact: true, ..Options::default() };
+    let refused = Generator::new().generate(&files, &["api/v1".to_owned()], &options);
+    assert!(refused.crds[0].broken, "{:?}", refused.diagnostics);
 }
 
 #[test]

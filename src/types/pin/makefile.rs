@@ -240,6 +240,12 @@ impl Makefile {
                 out.text.push_str(word.unwrap_or_default());
             }
             "strip" => self.expand_into(out, argument.trim(), depth + 1),
+            "patsubst" | "subst" | "addprefix" | "addsuffix" => {
+                let parts: Vec<&str> = argument.splitn(3, ',').collect();
+                let parts: Vec<String> =
+                    parts.into_iter().map(|part| self.argument(out, part, depth)).collect();
+                out.text.push_str(&changed_words(function, &parts));
+            }
             _ if argument.is_empty() => {
                 let before = out.text.len();
                 if let Some(variable) = self.variables.get(function) {
@@ -272,6 +278,10 @@ impl Makefile {
             ROOT.to_string()
         } else if is_date {
             self.year.clone()
+        } else if let Some(text) = command.strip_prefix("echo ")
+            && !text.contains(['$', '`', '|', ';', '&', '>'])
+        {
+            text.trim().trim_matches(['"', '\'']).to_owned()
         } else if command.ends_with("controller-gen") {
             "controller-gen".to_owned()
         } else {
@@ -283,6 +293,26 @@ impl Makefile {
 /// A list of words, each of them changed.
 fn each_word(words: &str, change: impl Fn(&str) -> String) -> String {
     words.split_whitespace().map(change).collect::<Vec<_>>().join(" ")
+}
+
+/// The functions of make that change the words of a text, or parts of it.
+fn changed_words(function: &str, parts: &[String]) -> String {
+    match (function, parts) {
+        ("addprefix", [prefix, words]) => each_word(words, |word| format!("{prefix}{word}")),
+        ("addsuffix", [suffix, words]) => each_word(words, |word| format!("{word}{suffix}")),
+        ("subst", [from, to, text]) if !from.is_empty() => text.replace(from.as_str(), to),
+        ("patsubst", [pattern, new, words]) => {
+            let (before, after) = pattern.split_once('%').unwrap_or((pattern, ""));
+            each_word(words, |word| {
+                let stem = word.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+                match stem.filter(|stem| pattern.contains('%') || stem.is_empty()) {
+                    Some(stem) => new.replacen('%', stem, 1),
+                    None => word.to_owned(),
+                }
+            })
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns true if a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`,
@@ -298,10 +328,10 @@ fn says_root(command: &str) -> bool {
 }
 
 /// The text that the shell puts in for a reference that begins after `$`, as far as the text tells it, and
-/// how long the reference is: `(pwd)`, `{HOME}`, `PWD`. None where it is no reference that is known; then it
-/// stays as it is. A command inside an argument leaves that argument short, and no other: what stands in the
-/// place of a command may be one that counts.
-fn shell_reference(text: &str, in_argument: bool) -> Option<(Option<char>, usize)> {
+/// how long the reference is: `(pwd)`, `{HOME}`, `PWD`, `{ANY:-its default}`. None where it is no reference
+/// that is known; then it stays as it is. A command inside an argument leaves that argument short, and no
+/// other: a command in another place may be one that counts.
+fn shell_reference(text: &str, in_argument: bool) -> Option<(String, usize)> {
     let of_name = |name: &str| match name {
         "PWD" => Some(ROOT),
         "HOME" => Some(HOME),
@@ -310,14 +340,20 @@ fn shell_reference(text: &str, in_argument: bool) -> Option<(Option<char>, usize
     if text.starts_with('(') {
         let end = closing(text)?;
         let found = says_root(text[1..end].trim()).then_some(ROOT);
-        return (found.is_some() || in_argument).then_some((found, end + 1));
+        let text = found.map(String::from);
+        return (text.is_some() || in_argument).then(|| (text.unwrap_or_default(), end + 1));
     }
     if text.starts_with('{') {
         let end = closing(text)?;
-        return of_name(&text[1..end]).map(|found| (Some(found), end + 1));
+        let (name, default) = text[1..end].split_once(":-").unwrap_or((&text[1..end], ""));
+        if let Some(found) = of_name(name) {
+            return Some((found.into(), end + 1));
+        }
+        let plain = !default.is_empty() && !default.contains(['$', '`']);
+        return plain.then(|| (default.to_owned(), end + 1));
     }
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-    of_name(&text[..end]).map(|found| (Some(found), end))
+    of_name(&text[..end]).map(|found| (found.into(), end))
 }
 
 struct Assignment<'a> {
@@ -402,7 +438,7 @@ pub(super) fn shell_commands(line: &str) -> Vec<Vec<String>> {
                 word.as_ref().is_some_and(|word| word.starts_with('-')),
             ) {
                 Some((found, length)) => {
-                    word.get_or_insert_default().extend(found);
+                    word.get_or_insert_default().push_str(&found);
                     characters = characters.as_str()[length..].chars();
                 }
                 None => word.get_or_insert_default().push(c),

@@ -3,6 +3,7 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_event::{ClusterTask, DeployedCopy, Event, RequestOutcome};
 use serde_json::{Value, json};
 
@@ -59,9 +60,8 @@ async fn a_copy_on_the_cluster_is_named_frozen_and_given_back() {
     let found = copies(&opdev, 0, |copies| !copies.is_empty()).await;
     assert_eq!((found.len(), found[0].replicas, found[0].frozen), (1, 2, None));
     let why = found[0].why.join("; ");
-    for mark in ["control-plane=controller-manager", "example.com/demo:v1", "its lease demo"] {
-        assert!(why.contains(mark), "{why}");
-    }
+    expect!["the label control-plane=controller-manager and a name of the project demo; the image example.com/demo:v1; its lease demo, held by demo-controller-manager-abc_1"]
+    .assert_eq(&why);
     let notice = |event: &Event| match event {
         Event::Noticed(notice) if notice.message.contains("a copy of this operator runs") => Some(()),
         _ => None,
@@ -99,7 +99,8 @@ async fn what_a_crash_has_left_frozen_is_given_back_at_the_next_start() {
         _ => None,
     };
     let notice = guarded.wait("a notice", 0, left).await;
-    assert!(notice.hint.unwrap().contains("--replicas=2"));
+    expect!["unlock the context, or run `kubectl -n demo-system scale deployment demo-controller-manager --replicas=2`"]
+    .assert_eq(&notice.hint.unwrap());
     guarded.stop().await;
     assert_eq!(live(&door).await.0, 0);
 

@@ -1,5 +1,6 @@
 //! `ControlPlane::client()`: kube in process, typed and dynamic.
 
+use expect_test::expect;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -129,7 +130,7 @@ async fn server_side_apply_keeps_what_others_own() {
     let conflict = api.patch("a", &PatchParams::apply("two"), &apply(json!({"x": "3"}))).await.unwrap_err();
     let kube::Error::Api(status) = conflict else { panic!("{conflict}") };
     assert_eq!(status.code, 409);
-    assert!(status.message.contains("conflict with \"one\""), "{}", status.message);
+    expect![[r#"Apply failed with 1 conflict: conflict with "one": .data.x"#]].assert_eq(&status.message);
     let forced = PatchParams::apply("two").force();
     let data = api.patch("a", &forced, &apply(json!({"x": "3"}))).await.unwrap().data.unwrap();
     assert_eq!((data.len(), data["x"].as_str()), (1, "3"), "what two no longer applies is gone");
@@ -194,7 +195,8 @@ async fn a_custom_resource_is_served_at_once_and_checked() {
         api.create(&PostParams::default(), &widget("b", &json!({"color": "green"}))).await.unwrap_err();
     let kube::Error::Api(status) = wrong else { panic!("{wrong}") };
     assert_eq!(status.code, 422);
-    assert!(status.message.contains("spec.color: Unsupported value: \"green\""), "{}", status.message);
+    expect![[r#"Widget.example.com "b" is invalid: spec.color: Unsupported value: "green": supported values: "red", "blue""#]]
+    .assert_eq(&status.message);
 
     let status = Patch::Merge(json!({"status": {"replicas": 1}}));
     let patched = api.patch_status("a", &PatchParams::default(), &status).await.unwrap();

@@ -1,5 +1,6 @@
 //! Raw requests through the in-process service: what every answer has, health, discovery, OpenAPI.
 
+use expect_test::expect;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use opdev_controlplane::{Body, ControlPlane, User};
@@ -164,7 +165,7 @@ async fn openapi_has_a_document_per_group_version() {
     let index = get(&plane, "/openapi/v3", &[]).await.json();
     let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap().to_owned();
     let document = get(&plane, &url, &[]).await;
-    assert!(document.header("cache-control").contains("immutable"));
+    expect!["public, immutable, max-age=31536000"].assert_eq(document.header("cache-control"));
     let etag = document.header("etag").to_owned();
     let known = get(&plane, &url, &[("if-none-match", &etag)]).await;
     assert_eq!(known.code, 304);

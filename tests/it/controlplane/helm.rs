@@ -1,6 +1,7 @@
 //! Real Helm 3 and 4 against a listening plane.
 
 use super::tools::Cluster;
+use expect_test::expect;
 use serde_json::Value;
 
 fn chart(cluster: &Cluster) -> String {
@@ -93,7 +94,13 @@ async fn a_release_lives(tool: &str) {
     assert_eq!(list[0]["name"], "site");
     assert_eq!(list[0]["chart"], "web-0.1.0");
     let values = helm(&cluster, tool, "get values site --revision 2").await;
-    assert!(values.contains("replicas: 3"), "{values}");
+    expect![[r#"
+        USER-SUPPLIED VALUES:
+        config:
+          more: "yes"
+        replicas: 3
+    "#]]
+    .assert_eq(&values);
     assert!(helm(&cluster, tool, "get manifest site").await.contains("kind: Deployment"));
 
     helm(&cluster, tool, "uninstall site --wait --timeout 40s").await;

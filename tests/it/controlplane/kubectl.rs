@@ -1,6 +1,7 @@
 //! Real kubectl against a listening plane.
 
 use super::tools::Cluster;
+use expect_test::expect;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -87,7 +88,10 @@ async fn get_in_every_form() {
     let cluster = Cluster::start().await;
     cluster.apply(&deployment(2, "nginx:1")).await;
     let out = cluster.kubectl("rollout status deployment/web --timeout=30s").await;
-    assert!(out.contains("successfully rolled out"), "{out}");
+    expect![[r#"
+        deployment "web" successfully rolled out
+    "#]]
+    .assert_eq(&out);
 
     let text = cluster.kubectl("get deployments").await;
     assert_eq!(table(&text)[0], ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]);
@@ -154,7 +158,10 @@ async fn create_apply_and_every_patch() {
     let said = cluster.kubectl_with("create -f -", &deployment(1, "nginx:1")).await;
     assert_eq!(said.out, "deployment.apps/web created\n", "{}", said.err);
     let said = cluster.kubectl_with("create -f -", &deployment(1, "nginx:1")).await;
-    assert!(said.err.contains("(AlreadyExists)"), "{}", said.err);
+    expect![[r#"
+        Error from server (AlreadyExists): error when creating "STDIN": deployments.apps "web" already exists
+    "#]]
+    .assert_eq(&said.err);
 
     let said = cluster.kubectl_with("apply -f -", &deployment(1, "nginx:2")).await;
     assert!(said.out == "deployment.apps/web configured\n", "{said:?}");
@@ -258,9 +265,15 @@ async fn delete_with_each_cascade() {
     cluster.kubectl("create configmap one -n gone").await;
     cluster.kubectl("delete namespace gone --timeout=30s").await;
     let said = cluster.run("kubectl", &["get", "configmap", "one", "-n", "gone"]).await;
-    assert!(said.err.contains("NotFound"), "{said:?}");
+    expect![[r#"
+        Error from server (NotFound): namespaces "gone" not found
+    "#]]
+    .assert_eq(&said.err);
     let said = cluster.run("kubectl", &["create", "configmap", "two", "-n", "none"]).await;
-    assert!(said.err.contains("namespaces \"none\" not found"), "{said:?}");
+    expect![[r#"
+        error: failed to create configmap: namespaces "none" not found
+    "#]]
+    .assert_eq(&said.err);
     cluster.plane.stop().await;
 }
 
@@ -340,7 +353,10 @@ async fn commands_that_write_typed_objects() {
     let token = cluster.kubectl("create token bot").await;
     assert_eq!(token.split('.').count(), 3, "a JWT by its shape");
     let said = cluster.run("kubectl", &["logs", "box"]).await;
-    assert!(said.err.contains("simulates pods"), "{said:?}");
+    expect![[r#"
+        Error from server (NotImplemented): pods/log of "box" is not there: the embedded control plane simulates pods and runs no containers
+    "#]]
+    .assert_eq(&said.err);
     cluster.kubectl("delete pod box --now --timeout=30s").await;
     cluster.plane.stop().await;
 }
@@ -353,13 +369,12 @@ async fn debug_explains_itself() {
     cluster.kubectl("run web --image=nginx").await;
     cluster.kubectl("wait --for=condition=Ready pod/web --timeout=60s").await;
     let said = cluster.run("kubectl", &["debug", "web", "--image=busybox", "--attach", "--quiet"]).await;
-    assert!(
-        said.code != 0 && said.err.contains("simulates pods and runs no containers"),
-        "{} {} {}",
-        said.code,
-        said.out,
-        said.err
-    );
+    assert!(said.code != 0, "{} {} {}", said.code, said.out, said.err);
+    expect![[r#"
+        warning: couldn't attach to pod/web, falling back to streaming logs: unable to upgrade connection: pods/attach of "web" is not there: the embedded control plane simulates pods and runs no containers
+        Error from server (NotImplemented): pods/log of "web" is not there: the embedded control plane simulates pods and runs no containers
+    "#]]
+    .assert_eq(&said.err);
     let states = "get pod web -o jsonpath={.status.ephemeralContainerStatuses[*].state.running.startedAt}";
     assert!(!cluster.kubectl(states).await.is_empty());
 }

@@ -2,6 +2,7 @@
 //! kubectl's own commands around them.
 
 use super::tools::Cluster;
+use expect_test::expect;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use opdev_controlplane::{Config, ControlPlane, User};
@@ -215,7 +216,8 @@ async fn reviews_answer_from_the_roles() {
     let rules = format!("{REVIEWS}/selfsubjectrulesreviews");
     let found = review(rules, "jane", json!({"namespace": "a"})).await;
     let missing = found["status"]["evaluationError"].as_str().unwrap();
-    assert!(missing.contains("\"nope\"") && missing.contains("\"nope2\""), "{missing}");
+    expect![[r#"[clusterrole.rbac.authorization.k8s.io "nope" not found, role.rbac.authorization.k8s.io "nope2" not found]"#]]
+    .assert_eq(missing);
     let paths = &found["status"]["nonResourceRules"];
     assert!(paths.to_string().contains("/openapi"), "{paths}");
     plane.stop().await;
@@ -314,7 +316,10 @@ async fn kubectl_auth_and_tokens() {
     assert!(cluster.kubectl(&as_robot("get pods")).await.is_empty());
     let words = as_robot("delete pod x");
     let said = cluster.run("kubectl", &words.split(' ').collect::<Vec<_>>()).await;
-    assert!(said.err.contains("cannot delete resource \"pods\" in API group \"\""), "{}", said.err);
+    expect![[r#"
+        Error from server (Forbidden): pods "x" is forbidden: User "system:serviceaccount:default:robot" cannot delete resource "pods" in API group "" in the namespace "default"
+    "#]]
+    .assert_eq(&said.err);
 
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
         "spec": {"token": token.trim(), "audiences": ["else"]}});
@@ -326,6 +331,9 @@ async fn kubectl_auth_and_tokens() {
     cluster.kubectl("delete serviceaccount robot").await;
     let words = as_robot("get pods");
     let said = cluster.run("kubectl", &words.split(' ').collect::<Vec<_>>()).await;
-    assert!(said.err.contains("logged in"), "{}", said.err);
+    expect![[r#"
+        error: You must be logged in to the server (Unauthorized)
+    "#]]
+    .assert_eq(&said.err);
     cluster.plane.stop().await;
 }

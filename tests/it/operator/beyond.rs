@@ -3,6 +3,7 @@
 
 use super::typed::{config, field, maps, own_name, status, writes};
 use super::world::{World, causes, chart, sources, typed};
+use expect_test::expect;
 use kube::api::{Api, DynamicObject};
 use opdev_event::{Event, Outcome};
 use opdev_object::meta::{self, Gvk};
@@ -141,7 +142,10 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
     world.create_web("second", json!({"releases": {"one": "2"}})).await;
     let reconcile = world.outcome("second", Outcome::Failed).await;
     let text = &reconcile.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("was installed by Web first"), "{text}");
+    expect![[
+        r#"release "one" in namespace "default" was installed by Web first; give one of the two another name"#
+    ]]
+    .assert_eq(text);
     assert_eq!(world.get(&world.api("", "ConfigMap"), "one-config").await.unwrap()["data"]["greeting"], "1");
 
     let mut watch = releasing(CHART);
@@ -158,7 +162,10 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
         })
         .await;
     let text = &reconcile.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("names the chart \"./charts/web\", which is not loaded"), "{text}");
+    expect![[
+        r#"release "one" names the chart "./charts/web", which is not loaded; the project's charts are: none"#
+    ]]
+    .assert_eq(text);
     world.stop().await;
 }
 
@@ -188,7 +195,7 @@ async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
     });
     let found = shadow(&world, newer).await;
     assert_eq!((found.ran, found.objects.len(), found.skipped.len()), (1, 1, 1));
-    assert!(found.skipped[0].why.contains("exec true"), "{:?}", found.skipped);
+    expect!["exec true is not done in a dry run"].assert_eq(&found.skipped[0].why);
     let one = &found.objects[0];
     let said: Vec<String> = one
         .children
@@ -279,6 +286,7 @@ async fn an_object_that_another_controller_has_is_not_taken() {
     world.create_web("two", json!({"names": ["a"]})).await;
     let reconcile = world.outcome("two", Outcome::Failed).await;
     let text = &reconcile.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("ConfigMap default/a is controlled by Web one"), "{text}");
+    expect!["ConfigMap default/a is controlled by Web one: two controllers cannot share an object; give the child another name, or change the object with a patch"]
+    .assert_eq(text);
     world.stop().await;
 }

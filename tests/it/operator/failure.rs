@@ -1,6 +1,7 @@
 //! Failures, the words about each, and the way back.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
+use expect_test::expect;
 use kube::api::{DynamicObject, PostParams};
 use opdev_event::{Action, Outcome};
 use opdev_helm::release;
@@ -56,11 +57,9 @@ async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
     assert_eq!(reconcile.outcome, Outcome::Failed);
     let failure = reconcile.failure.clone().unwrap();
     assert_eq!(failure.chain[0], "failed to install release");
-    assert!(
-        failure.chain.last().unwrap().contains("Nonsense"),
-        "the API server's own words: {:?}",
-        failure.chain
-    );
+    // The API server's own words.
+    expect![[r#"Service "site" is invalid: [spec.ports: Required value, spec.type: Unsupported value: "Nonsense": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]"#]]
+    .assert_eq(failure.chain.last().unwrap());
     let place = failure.diagnostic.as_ref().and_then(|found| found.place.as_ref()).unwrap();
     assert_eq!(
         (place.file.as_str(), place.line),
@@ -128,7 +127,8 @@ async fn a_failed_upgrade_rolls_back_and_heals_without_a_revision() {
     let failure = reconcile.failure.clone().unwrap();
     assert_eq!(failure.chain[0], "failed to upgrade release");
     assert_eq!(failure.chain[1], "upgrade failed; rolled back to the last good manifest");
-    assert!(failure.chain.last().unwrap().contains("Nonsense"), "{:?}", failure.chain);
+    expect![[r#"Service "site" is invalid: [spec.ports: Required value, spec.type: Unsupported value: "Nonsense": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]"#]]
+    .assert_eq(failure.chain.last().unwrap());
     let children = world.api("", "ConfigMap");
     // A retry may be half way through just now; the back-off soon leaves time to look between two of them.
     while world.get(&children, "site-second").await.is_some()
@@ -172,10 +172,14 @@ async fn a_broken_edit_rolls_back_and_says_where() {
     serve(&world, 2, "kind: ConfigMap\ndata:\n  a: {{ fail \"no way\" }}\n");
     let reconcile = world.outcome("site", Outcome::Failed).await;
     let diagnostic = reconcile.failure.as_ref().unwrap().diagnostic.clone().unwrap();
-    assert!(diagnostic.message.contains("no way"), "{}", diagnostic.message);
+    expect!["execution error at (web/templates/all.yaml:3:8): no way"].assert_eq(&diagnostic.message);
     let place = diagnostic.place.unwrap();
     assert_eq!((place.file.as_str(), place.line), ("charts/web/templates/all.yaml", 3));
-    assert!(diagnostic.excerpt.unwrap().contains("fail"));
+    expect![[r#"
+        2 | data:
+        3 |   a: {{ fail "no way" }}
+          |         ^"#]]
+    .assert_eq(&diagnostic.excerpt.unwrap());
     let settled = world.settled().await;
     assert_eq!((settled.objects, settled.failed), (1, 1));
     let object = world.get(&world.webs(), "site").await.unwrap();
@@ -239,11 +243,8 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
     let long = "a".repeat(54);
     world.create_web(&long, json!({})).await;
     let reconcile = world.reconcile(&long).await;
-    assert!(
-        reconcile.failure.as_ref().unwrap().chain[1].contains("this one has 54"),
-        "{:?}",
-        reconcile.failure
-    );
+    expect![[r#"release name "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": the name of a custom resource names its Helm release, which may have 53 characters; this one has 54. Create it again with a shorter name"#]]
+    .assert_eq(&reconcile.failure.as_ref().unwrap().chain[1]);
     assert!(reconcile.requeue.is_none(), "a name does not get shorter by waiting");
 
     let empty = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "metadata": {"name": "bare"}});
@@ -262,11 +263,8 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
         _ => None,
     });
     let reconcile = reconcile.await;
-    assert!(
-        reconcile.failure.as_ref().unwrap().chain[0].contains("invalid duration \"soon\""),
-        "{:?}",
-        reconcile.failure
-    );
+    expect![[r#"annotation helm.sdk.operatorframework.io/reconcile-period: time: invalid duration "soon"; write it like 30s or 1h2m"#]]
+    .assert_eq(&reconcile.failure.as_ref().unwrap().chain[0]);
     world
         .patch(
             &world.webs(),

@@ -2,6 +2,7 @@
 //! Go code, said in `opdev.yaml` or by a script beside the chart.
 
 use super::world::{World, chart, fed_by, serve_kind, settings, sources, watch_of};
+use expect_test::expect;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use opdev_event::{Event, Outcome};
@@ -245,7 +246,8 @@ async fn pause_annotation_and_paused_leave_an_object_alone() {
         )
         .await;
     let reconcile = world.outcome("a", Outcome::Waiting).await;
-    assert!(reconcile.waiting.as_deref().unwrap().contains("my.domain/pause"), "{reconcile:?}");
+    expect![[r#"paused: its annotation my.domain/pause is "true""#]]
+        .assert_eq(reconcile.waiting.as_deref().unwrap());
     world.patch(&world.webs(), "a", json!({"metadata": {"annotations": {"my.domain/pause": "yes"}}})).await;
     world.outcome("a", Outcome::Upgraded).await;
     assert_eq!(conditions(&world.get(&world.webs(), "a").await.unwrap())["Paused"], "False");
@@ -271,7 +273,7 @@ export function values(self, { values, release }) {
     world.patch(&world.webs(), "a", json!({"spec": {"size": -1}})).await;
     let reconcile = world.outcome("a", Outcome::Failed).await;
     let failure = reconcile.failure.as_ref().unwrap();
-    assert!(failure.chain[0].contains("size must not be negative"), "{:?}", failure.chain);
+    expect!["size must not be negative"].assert_eq(&failure.chain[0]);
     let place = failure.diagnostic.as_ref().unwrap().place.as_ref().unwrap();
     assert_eq!((place.file.as_str(), place.line), ("config/reconcilers/web.ts", 3));
     let object = world.get(&world.webs(), "a").await.unwrap();
@@ -402,7 +404,7 @@ async fn watches_map_other_objects_to_custom_resources() {
             _ => None,
         })
         .await;
-    assert!(mine.contains("Secret"), "{mine}");
+    expect!["Added Secret  by nobody"].assert_eq(&mine);
     world.stop().await;
 }
 

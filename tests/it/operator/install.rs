@@ -1,6 +1,7 @@
 //! Install, upgrade, rewrite, repair, uninstall.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
+use expect_test::expect;
 use opdev_client::read_only::ReadOnly;
 use opdev_event::{Action, CauseKind, Outcome};
 use serde_json::json;
@@ -50,7 +51,17 @@ async fn a_custom_resource_becomes_a_release() {
     assert_eq!(condition(&object, "Initialized").unwrap().0, "True");
     assert_eq!(object["status"]["deployedRelease"]["name"], "site");
     let manifest = object["status"]["deployedRelease"]["manifest"].as_str().unwrap();
-    assert!(manifest.contains("# Source: web/templates/all.yaml") && !manifest.contains("ownerReferences"));
+    expect![[r#"
+        ---
+        # Source: web/templates/all.yaml
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: site-config
+        data:
+          greeting: "hi"
+    "#]]
+    .assert_eq(manifest);
 
     let child = world.get(&world.api("", "ConfigMap"), "site-config").await.unwrap();
     assert_eq!(child["data"]["greeting"], "hi");
@@ -256,7 +267,7 @@ async fn nothing_is_written_when_read_only() {
         reconcile.calls
     );
     let words = reconcile.waiting.as_deref().unwrap();
-    assert!(words.contains("it would create ConfigMap") && words.contains("site-config"), "{words}");
+    expect!["read-only: it would create ConfigMap default/site-config"].assert_eq(words);
     assert!(world.revisions("site").await.is_empty());
     world.stop().await;
 }

@@ -2,6 +2,7 @@
 //! is never done; and the check that a reconcile has nothing left to do.
 
 use super::world::{World, chart, typed, web};
+use expect_test::expect;
 use opdev_event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_operator::manager::{Answer, ManagerRequest};
@@ -168,7 +169,7 @@ async fn a_reconciler_that_keeps_itself_busy_is_paused_and_a_saved_one_goes_on()
     let waiting = kube::runtime::wait::await_condition(world.webs(), "site", calmed);
     tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
     let said = check(&world).await.unwrap();
-    assert!(said.contains("no further writes"), "{said}");
+    expect!["Web default/site: no further writes; reconciled again, 1 API call"].assert_eq(&said);
     world.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! Pausing objects and kinds: causes collect, nothing is put right, until a step or the end of the pause.
 
 use super::world::{World, causes, chart, sources, web};
+use expect_test::expect;
 use opdev_event::{Event, Outcome, PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_operator::manager::{Answer, ManagerRequest};
@@ -64,7 +65,7 @@ async fn a_paused_object_collects_causes_and_a_step_is_one_reconcile() {
     }
     let scope = PauseScope::Object { object: site() };
     pause(&world, scope.clone()).await.unwrap();
-    assert!(pause(&world, scope.clone()).await.unwrap_err().contains("paused already"));
+    expect!["Web default/site is paused already"].assert_eq(&pause(&world, scope.clone()).await.unwrap_err());
 
     // Drift stays, and is told; the other object is put right as ever.
     let configs = world.api("", "ConfigMap");
@@ -95,7 +96,7 @@ async fn a_paused_object_collects_causes_and_a_step_is_one_reconcile() {
     assert_eq!(world.get(&configs, "site-config").await.unwrap()["data"]["greeting"], "drift");
     resume(&world, scope.clone()).await.unwrap();
     world.outcome("site", Outcome::Repaired).await;
-    assert!(resume(&world, scope).await.unwrap_err().contains("is not paused"));
+    expect!["Web default/site is not paused"].assert_eq(&resume(&world, scope).await.unwrap_err());
     world.stop().await;
 }
 
@@ -116,7 +117,8 @@ async fn a_paused_kind_holds_new_objects_and_saved_files() {
     assert_eq!((settled.sources, settled.objects), (2, 0));
     let single = PauseScope::Object { object: site() };
     let refused = resume(&world, single).await.unwrap_err();
-    assert!(refused.contains("resume the kind"), "{refused}");
+    expect!["Web default/site stays paused: its kind Web is paused as a whole, resume the kind"]
+        .assert_eq(&refused);
     resume(&world, kind).await.unwrap();
     let (mut site, mut late) = (false, false);
     world
@@ -148,6 +150,6 @@ async fn a_paused_object_that_goes_takes_its_pause_along() {
     world.reconcile("site").await;
     let nobody = ObjectRef { name: "nobody".to_owned(), gvk: Gvk::new("", "v1", "Pod"), ..site() };
     let refused = pause(&world, PauseScope::Object { object: nobody }).await.unwrap_err();
-    assert!(refused.contains("no custom resource"), "{refused}");
+    expect!["no custom resource that opdev reconciles is behind Pod default/nobody"].assert_eq(&refused);
     world.stop().await;
 }

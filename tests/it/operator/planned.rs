@@ -5,6 +5,7 @@
 //! their name.
 
 use super::world::{World, chart, settings, sources, web};
+use expect_test::expect;
 use futures::FutureExt as _;
 use kube::api::ListParams;
 use opdev_event::{Action, Event, ObjectChange, Outcome, PauseScope, Reconcile, ShadowObject, StepAhead};
@@ -321,7 +322,7 @@ async fn a_saved_chart_is_planned_with_hooks_deletions_and_the_template_to_blame
     let release = planned.release.as_ref().unwrap();
     assert_eq!((release.step, release.from, release.to), (StepAhead::Upgrade, Some(1), Some(2)));
     assert_eq!(release.files, ["charts/web/templates/map.yaml"]);
-    assert!(release.why.contains("hook Job site-migrate"), "{}", release.why);
+    expect!["hook Job site-migrate (templates/job.yaml) changed"].assert_eq(&release.why);
     assert_eq!((planned.hooks[0].event.as_str(), planned.hooks.len()), ("post-upgrade", 1));
     // And so it comes.
     world.sources.send_replace(sources(2, vec![saved]));
@@ -372,7 +373,8 @@ async fn an_immutable_field_is_told_before_the_change_goes_live() {
     let saved = Arc::new(Watch { changed_in: 2, ..web(saved) });
     let found = plan_that_writes_nothing(&world, &saved).await;
     let problem = found.problem().unwrap();
-    assert!(problem.message.contains("field is immutable"), "{}", problem.message);
+    expect![[r#"the API server would refuse Deployment default/web: Deployment.apps "web" is invalid: spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable"#]]
+    .assert_eq(&problem.message);
     assert_eq!(problem.place.as_ref().unwrap().file, "charts/web/templates/deployment.yaml");
     // Without the server's word it is a change like any other.
     let found = foresee(&world.client, &settings(), &saved, |_| true, true).await.unwrap();
@@ -397,7 +399,8 @@ async fn drift_and_a_deletion_are_planned_too() {
     assert_eq!(planned.release, None);
     let said = said(&planned.children, planned);
     assert_eq!(said.len(), 1);
-    assert!(said[0].contains("greeting") && said[0].contains("by [\"somebody\"]"), "{said:?}");
+    expect![[r#"Updated ConfigMap default/site-map .data.greeting Some(String("drift"))→Some(String("hello")) by ["somebody"]"#]]
+    .assert_eq(&said[0]);
     world.delete(&world.webs(), "site").await;
     let found = plan_that_writes_nothing(&world, &watch).await;
     assert_eq!(found.objects[0].release.as_ref().unwrap().step, StepAhead::Uninstall);

@@ -1,6 +1,7 @@
 //! Programs in TypeScript under the operator: what their authors write, from the file to the cluster.
 
 use super::world::{World, causes, chart, sources, typed};
+use expect_test::expect;
 use kube::api::{DynamicObject, ListParams};
 use opdev_event::{Event, Outcome};
 use opdev_sources::{Reconciler, Watch};
@@ -71,7 +72,12 @@ async fn a_set_of_pods_scales_and_replaces() {
     let failure = reconcile.failure.as_ref().unwrap();
     let diagnostic = failure.diagnostic.as_ref().unwrap();
     assert_eq!(diagnostic.place.as_ref().unwrap().line, 6, "{diagnostic:?}");
-    assert!(diagnostic.excerpt.as_ref().unwrap().contains("v1/Secret"), "{diagnostic:?}");
+    expect![[r#"
+        5 |   const app = self.metadata.name;
+        6 |   const pods = owned("v1/Secret").filter((p) => !p.metadata.deletionTimestamp);
+          |                ^
+        7 |   if (self.spec.replicas > 9) event("Warning", "Many", "that is a lot");"#]]
+    .assert_eq(diagnostic.excerpt.as_ref().unwrap());
     world.stop().await;
 }
 

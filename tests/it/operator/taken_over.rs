@@ -2,6 +2,7 @@
 //! writes would leave or remove, opdev's do, too.
 
 use super::world::{World, chart, fed_by, settings, web};
+use expect_test::expect;
 use kube::api::{Api, DynamicObject};
 use opdev_event::Outcome;
 use opdev_release::settings::{HelmCompat, Settings};
@@ -199,7 +200,11 @@ async fn helm_4_refuses_what_apply_refuses() {
     let mut world = World::start_with(vec![untidy()], compat).await;
     world.create_web("site", json!({})).await;
     let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
-    assert!(failure.chain.last().unwrap().contains("failed to create typed patch object"), "{failure:?}");
+    expect![[r#"
+        failed to create typed patch object (default/site-app; apps/v1, Kind=Deployment): errors:
+          .spec.template.spec.containers[name="c"].env: duplicate entries for key [name="A"]
+          .spec.template.spec.containers[name="c"].imagePulPolicy: field not declared in schema"#]]
+    .assert_eq(failure.chain.last().unwrap());
     world.stop().await;
 }
 
@@ -258,7 +263,8 @@ async fn defaults_that_do_not_go_with_new_values_go_as_with_helm_3() {
     world.outcome("site", Outcome::Installed).await;
     world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
     let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
-    assert!(failure.chain.last().unwrap().contains("spec.strategy.rollingUpdate: Forbidden"), "{failure:?}");
+    expect![[r#"Deployment.apps "site-app" is invalid: spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"#]]
+    .assert_eq(failure.chain.last().unwrap());
     world.stop().await;
 }
 
@@ -370,7 +376,8 @@ async fn notes_that_fail_in_an_upgrade_fail_at_once() {
     world.outcome("site", Outcome::Installed).await;
     // Nothing but the install leads to it.
     let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
-    assert!(failure.chain.last().unwrap().contains("PASSWORDS ERROR"), "{failure:?}");
+    expect!["execution error at (web/templates/NOTES.txt:1:30): PASSWORDS ERROR"]
+        .assert_eq(failure.chain.last().unwrap());
     world.stop().await;
 }
 

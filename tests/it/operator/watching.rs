@@ -2,6 +2,7 @@
 //! hooks, the real Helm.
 
 use super::world::{World, causes, chart, condition, serve_kind, settings, sources, watch_of, web};
+use expect_test::expect;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use opdev_controlplane::ControlPlane;
 use opdev_event::{Action, CauseKind, Event, Outcome};
@@ -234,11 +235,8 @@ async fn a_deletion_does_not_wait_for_a_hook() {
     tokio::time::timeout(Duration::from_secs(30), job).await.unwrap().unwrap();
     world.delete(&world.webs(), "site").await;
     let reconcile = world.outcome("site", Outcome::Failed).await;
-    assert!(
-        reconcile.failure.as_ref().unwrap().chain.join(": ").contains("something newer came"),
-        "{:?}",
-        reconcile.failure
-    );
+    expect!["failed to upgrade release: upgrade failed; rolled back to the last good manifest: pre-upgrade hooks failed: pre-upgrade hook Job default/site-migrate: stopped, something newer came"]
+    .assert_eq(&reconcile.failure.as_ref().unwrap().chain.join(": "));
     world.outcome("site", Outcome::Uninstalled).await;
     world.stop().await;
 }

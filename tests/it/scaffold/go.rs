@@ -3,6 +3,7 @@
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
+use expect_test::expect;
 use opdev_cluster::Choice;
 use opdev_event::{Action, Event, ObjectTask, Outcome, TraceLevel};
 use std::fs;
@@ -168,9 +169,19 @@ fn go_and_its_neighbours_are_told_apart() {
     let module = |text: &str| fs::write(folder.path().join("go.mod"), text).unwrap();
     module("module example.com/mine\n\ngo 1.25\n\nrequire example.com/x v1.0.0\n");
     let error = refused(folder.path(), &["init", "--go"]);
-    assert!(error.contains("nothing was written") && error.contains("\n  go.mod\n"), "{error}");
+    expect![[r#"
+        error: nothing was written, because this file is there with other content, or cannot be read as text:
+          go.mod
+        Move it away; --force replaces the ones that can be read
+    "#]]
+    .assert_eq(&error);
     module("module example.com/mine\n\ngo 1.25\n\ntoolchain go1.25.3\n");
-    assert!(refused(folder.path(), &["init", "--go"]).contains("\n  go.mod\n"));
+    expect![[r#"
+        error: nothing was written, because this file is there with other content, or cannot be read as text:
+          go.mod
+        Move it away; --force replaces the ones that can be read
+    "#]]
+    .assert_eq(&refused(folder.path(), &["init", "--go"]));
     module("module example.com/mine\n\ngo 1.25\n");
     done(folder.path(), &["init", "--go"]);
     let project = fs::read_to_string(folder.path().join("PROJECT")).unwrap();
@@ -181,7 +192,10 @@ fn go_and_its_neighbours_are_told_apart() {
     }
     done(folder.path(), &other("v1", &[]));
     let error = refused(folder.path(), &other("v2", &[]));
-    assert!(error.contains("--reconciler none adds the types of this version alone"), "{error}");
+    expect![[r#"
+        error: Bee has a controller for another version already, which goes on reconciling it: --reconciler none adds the types of this version alone
+    "#]]
+    .assert_eq(&error);
     let said = done(folder.path(), &other("v2", &["--reconciler", "none"]));
     assert!(!said.contains("nothing reconciles"), "{said}");
     // A version that the program does not reconcile is reported.
@@ -206,5 +220,8 @@ fn go_and_its_neighbours_are_told_apart() {
     done(other.path(), &["init", "--types"]);
     let args = ["create", "api", "--group", "a", "--version", "v1", "--kind", "B", "--reconciler", "go"];
     let error = refused(other.path(), &args);
-    assert!(error.contains("PROJECT has the layout opdev.dev/v1"), "{error}");
+    expect![[r#"
+        error: PROJECT has the layout opdev.dev/v1: only in a project of the layout go.kubebuilder.io/v4 can a Go program reconcile a kind; `opdev init --go` makes one
+    "#]]
+    .assert_eq(&error);
 }

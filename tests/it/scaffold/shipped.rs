@@ -2,6 +2,7 @@
 //! reads, its Makefile calls commands and flags that opdev has, and warnings name what a base cannot run.
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
+use expect_test::expect;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -267,7 +268,16 @@ fn a_go_project_and_its_chart_are_one_command() {
     fs::create_dir_all(third.path().join("config/samples")).unwrap();
     fs::write(third.path().join("config/samples/charts_v1alpha1_memcached.yaml"), "mine: true\n").unwrap();
     let error = refused(third.path(), &[&init[..], &with_chart].concat());
-    assert!(error.contains("nothing was written") && files(third.path()).len() == 1, "{error}");
+    assert_eq!(files(third.path()).len(), 1, "{error}");
+    expect![[r#"
+        warning: config/rbac/role.yaml has no line `# +kubebuilder:scaffold:rules`; the entry stands at the end of the list
+        warning: the program of cmd/main.go does not reconcile Memcached: `opdev run` does it with the chart, but the image that the Dockerfile builds has the program only
+        warning: `make manifests` writes config/rbac/role.yaml from the +kubebuilder:rbac markers: add markers for the chart's rules, or they are gone then
+        error: nothing was written, because this file is there with other content, or cannot be read as text:
+          config/samples/charts_v1alpha1_memcached.yaml
+        Move it away; --force replaces the ones that can be read
+    "#]]
+    .assert_eq(&error);
     // --go has types anyway.
     let fourth = scratch();
     done(fourth.path(), &[&["init", "--types"], &init[1..]].concat());

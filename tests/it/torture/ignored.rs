@@ -2,6 +2,7 @@
 
 use super::{project, told, torture, two_writes};
 use crate::gadget::SAMPLE;
+use expect_test::expect;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
@@ -35,13 +36,22 @@ fn a_difference_that_is_ignored_with_a_reason_is_no_alarm() {
 fn a_difference_is_not_ignored_without_a_reason() {
     let (code, text) = with("torture:\n  ignore:\n    - what: ConfigMap/* .data\n      because: ' '\n");
     assert_ne!(code, Some(0), "{text}");
-    assert!(text.contains("say with `because` why `ConfigMap/* .data` is ignored"), "{text}");
+    expect![[r#"
+        error: opdev.yaml:1:1: `torture`: say with `because` why `ConfigMap/* .data` is ignored
+    "#]]
+    .assert_eq(&text);
     let (code, text) = with("torture:\n  ignore:\n    - what: ConfigMap/* .data\n");
     assert_ne!(code, Some(0), "{text}");
-    assert!(text.contains("because"), "{text}");
+    expect![[r#"
+        error: opdev.yaml:1:1: `torture.ignore[0]` has a value of a wrong type: missing field `because`
+    "#]]
+    .assert_eq(&text);
     let (code, text) = with("torture:\n  ignore:\n    - {what: ConfigMap, because: it says too little}\n");
     assert_ne!(code, Some(0), "{text}");
-    assert!(text.contains("torture.ignore"), "{text}");
+    expect![[r#"
+        error: opdev.yaml: `torture.ignore`: ConfigMap: expected KIND/NAME PATH, such as 'ConfigMap/web .data.seen' or 'Pod/* *'
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -50,8 +60,8 @@ fn a_scenario_that_no_sample_has_is_named_with_those_there_are() {
     let output = torture(&root, &[SAMPLE, "--scenario", "grow"]);
     let text = told(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(
-        text.contains("no sample has the scenario grow: the samples have child, down-up, namespace"),
-        "{text}"
-    );
+    expect![[r#"
+        error: no sample has the scenario grow: the samples have child, down-up, namespace, recreate, twin, up-down
+    "#]]
+    .assert_eq(&text);
 }

@@ -86,14 +86,14 @@ pub(super) fn put_message(
     }
     let fields = messages::known(definition)?;
     if let [(1, name, ..)] = fields
-        && name == "*"
+        && *name == "*"
     {
         return value.as_array().into_iter().flatten().try_for_each(|item| scalar(out, 1, "s", item));
     }
     let nothing = Map::new();
     let object = value.as_object().unwrap_or(&nothing);
     for field in fields {
-        put(out, field, value, object, depth).map_err(|error| error.in_field(&field.1))?;
+        put(out, field, value, object, depth).map_err(|error| error.in_field(field.1))?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ fn put(
     if name.is_empty() {
         return message_field(out, *number, |out| put_message(out, kind, whole, depth + 1));
     }
-    let given = object.get(name).filter(|value| !value.is_null());
+    let given = object.get(*name).filter(|value| !value.is_null());
     if flags & MAP != 0 {
         // Keys come sorted, in JSON as in protobuf.
         for (key, item) in given.and_then(Value::as_object).into_iter().flatten() {
@@ -127,7 +127,7 @@ fn put(
     match given {
         Some(given) => value(out, *number, kind, given, depth),
         // A pointer may be absent, and so may bytes.
-        None if flags & POINTER != 0 || kind == "y" => Ok(()),
+        None if flags & POINTER != 0 || *kind == "y" => Ok(()),
         None => value(out, *number, kind, &Value::Null, depth),
     }
 }

@@ -7,7 +7,6 @@ use flate2::read::GzDecoder;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::OnceLock;
@@ -19,7 +18,7 @@ static SERVED: &[u8] = include_bytes!("../assets/protobuf.json.gz");
 static UNSERVED: &[u8] = include_bytes!("../assets/protobuf-unserved.json.gz");
 
 /// Field number, JSON name (empty: its fields belong to the message around it), what it holds, flags.
-pub(super) type Field = (u64, String, String, u8);
+pub(super) type Field = (u64, &'static str, &'static str, u8);
 /// Zero is written in JSON too: it is a value of its own, or the field is always there.
 pub(super) const KEPT: u8 = 1;
 pub(super) const REPEATED: u8 = 2;
@@ -28,20 +27,22 @@ pub(super) const MAP: u8 = 4;
 pub(super) const POINTER: u8 = 8;
 
 /// The fields of definitions, in the order of their numbers, in which they are written.
-pub(super) type Messages = HashMap<String, Vec<Field>>;
+pub(super) type Messages = HashMap<&'static str, Vec<Field>>;
 
 /// Kinds of versions that are not served, and what only they hold.
 #[derive(Deserialize)]
 pub(super) struct Unserved {
     /// Definitions by apiVersion and kind, with a blank between them.
-    pub(super) kinds: HashMap<String, String>,
+    #[serde(borrow)]
+    pub(super) kinds: HashMap<&'static str, &'static str>,
     pub(super) messages: Messages,
 }
 
-fn decode<T: DeserializeOwned>(table: &[u8]) -> T {
-    let mut text = Vec::new();
-    GzDecoder::new(table).read_to_end(&mut text).expect("an embedded table is valid gzip");
-    serde_json::from_slice(&text).expect("an embedded table is valid JSON")
+/// Decodes a table into parts of its text, which therefore stays for as long as the process lives.
+fn decode<T: Deserialize<'static>>(table: &[u8]) -> T {
+    let mut text = String::new();
+    GzDecoder::new(table).read_to_string(&mut text).expect("an embedded table is valid gzip");
+    serde_json::from_str(text.leak()).expect("an embedded table is valid JSON")
 }
 
 pub(super) fn served() -> &'static Messages {
@@ -72,16 +73,16 @@ pub(super) fn definition(api_version: &str, kind: &str) -> Result<&'static str, 
         return Ok("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
     }
     let known = match (api_version, kind) {
-        ("v1", "Status") => served().get_key_value(&format!("{META}Status")),
+        ("v1", "Status") => served().get_key_value(format!("{META}Status").as_str()),
         ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "PartialObjectMetadata") => {
-            served().get_key_value(&format!("{META}PartialObjectMetadata"))
+            served().get_key_value(format!("{META}PartialObjectMetadata").as_str())
         }
         _ => None,
     };
     known
-        .map(|(name, _)| name.as_str())
+        .map(|(name, _)| *name)
         .or_else(|| facts().definition_name(&Gvk::from_api_version(api_version, kind)))
-        .or_else(|| unserved().kinds.get(&format!("{api_version} {kind}")).map(String::as_str))
+        .or_else(|| unserved().kinds.get(format!("{api_version} {kind}").as_str()).copied())
         .ok_or_else(|| Fault::UnknownKind(api_version.to_owned(), kind.to_owned()).into())
 }
 

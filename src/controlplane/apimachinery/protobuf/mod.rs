@@ -27,7 +27,7 @@ pub fn leaves_zero_out(definition: &str, field: &str) -> bool {
     let fields = messages::served().get(definition).map(Vec::as_slice).unwrap_or_default();
     let found = fields.iter().find(|known| known.1 == field);
     found.is_some_and(|(_, _, kind, flags)| {
-        kind.len() == 1 && kind != "y" && flags & (KEPT | REPEATED | MAP) == 0
+        kind.len() == 1 && *kind != "y" && flags & (KEPT | REPEATED | MAP) == 0
     })
 }
 
@@ -104,7 +104,7 @@ fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, Error>
     }
     let fields = messages::known(definition)?;
     if let [(1, name, ..)] = fields
-        && name == "*"
+        && *name == "*"
     {
         let texts: Result<Vec<Value>, Error> =
             Fields(bytes).map(|field| Ok(field?.1.text()?.into())).collect();
@@ -115,7 +115,7 @@ fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, Error>
         let (number, raw) = field?;
         // A field that this version does not know is left out, as the real server does.
         if let Some(field) = fields.iter().find(|field| field.0 == number) {
-            put(&mut object, field, raw, depth).map_err(|error| error.in_field(&field.1))?;
+            put(&mut object, field, raw, depth).map_err(|error| error.in_field(field.1))?;
         }
     }
     Ok(Value::Object(object))
@@ -130,14 +130,14 @@ fn put(
 ) -> Result<(), Error> {
     if flags & MAP != 0 {
         let (key, value) = entry(kind, raw.bytes()?, depth)?;
-        let map = object.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+        let map = object.entry(*name).or_insert_with(|| Value::Object(Map::new()));
         map[key] = value;
         return Ok(());
     }
     if flags & REPEATED != 0 {
-        let list = object.entry(name.as_str()).or_insert_with(|| Value::Array(Vec::new()));
+        let list = object.entry(*name).or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(list) = list {
-            match (kind.as_str(), raw) {
+            match (*kind, raw) {
                 // Numbers may come packed, all in one.
                 ("i" | "b", Raw::Bytes(packed)) => {
                     let mut packed = Fields(packed);
@@ -167,9 +167,9 @@ fn put(
     };
     let is_scalar = kind.len() == 1;
     if value.is_null() || (is_scalar && zero && flags & KEPT == 0) {
-        object.remove(name);
+        object.remove(*name);
     } else {
-        object.insert(name.clone(), value);
+        object.insert((*name).to_owned(), value);
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ fn every_definition_in_the_table_is_complete() {
             // A field that is not in the schema would be refused as unknown.
             if let Some(properties) = facts().raw(definition).and_then(|raw| raw.get("properties"))
                 && !name.is_empty()
-                && name != "*"
+                && *name != "*"
             {
                 assert!(properties.get(name).is_some(), "{definition}.{name} is not in the schema");
             }

@@ -38,6 +38,9 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
             let detail = "when completion mode is Indexed";
             causes.push(Cause::required(format!("{path}.completions"), detail));
         }
+        if *mode == "Indexed" {
+            limits(spec, path, causes);
+        }
     }
     if mode.is_null() || *mode == "NonIndexed" {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
@@ -59,6 +62,40 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
         }
         "OnFailure" | "Never" => {}
         _ => causes.push(Cause::not_supported(field, policy, &["OnFailure", "Never"])),
+    }
+}
+
+/// The sizes of a job whose pods have indexes: all of these are in its status.
+fn limits(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    const MOST: i64 = 100_000;
+    /// With so many completions of which each may fail by itself.
+    const MOST_OF_MANY: i64 = 10_000;
+    let number = |field: &str| spec[field].as_i64();
+    let mut above = |field: &str, most: i64, detail: String| {
+        if number(field).is_some_and(|number| number > most) {
+            causes.push(Cause::invalid(format!("{path}.{field}"), &spec[field], &detail));
+        }
+    };
+    let at_most = |most: i64| format!("must be less than or equal to {most}");
+    above("parallelism", MOST, format!("{} when completion mode is Indexed", at_most(MOST)));
+    if let Some(completions) = number("completions") {
+        above("maxFailedIndexes", completions, "must be less than or equal to completions".to_owned());
+    }
+    above("maxFailedIndexes", MOST, at_most(MOST));
+    if number("completions").is_none_or(|all| all <= MOST) || spec["backoffLimitPerIndex"].is_null() {
+        return;
+    }
+    if spec["maxFailedIndexes"].is_null() {
+        let detail = format!("must be specified when completions is above {MOST}");
+        causes.push(Cause::required(format!("{path}.maxFailedIndexes"), &detail));
+    }
+    for field in ["parallelism", "maxFailedIndexes"] {
+        if number(field).is_some_and(|number| number > MOST_OF_MANY) {
+            let most = at_most(MOST_OF_MANY);
+            let detail =
+                format!("{most} when completions are above {MOST} and used with backoff limit per index");
+            causes.push(Cause::invalid(format!("{path}.{field}"), &spec[field], &detail));
+        }
     }
 }
 

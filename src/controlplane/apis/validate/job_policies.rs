@@ -13,7 +13,7 @@ const MOST_CODES: usize = 255;
 const LONGEST_MANAGER: usize = 63;
 
 /// A cause without a value to show.
-fn plain(field: String, detail: &str) -> Cause {
+pub(super) fn plain(field: String, detail: &str) -> Cause {
     Cause::text("FieldValueInvalid", field, format!("Invalid value: {detail}"))
 }
 
@@ -191,7 +191,7 @@ fn success(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// How many indexes a text such as `0,2-4` has.
-fn count(text: &str, completions: i64) -> Result<i64, String> {
+pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     let (mut total, mut last) = (0, -1);
     for part in text.split(',').filter(|_| !text.is_empty()) {
         let ends: Vec<&str> = part.split('-').collect();

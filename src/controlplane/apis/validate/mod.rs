@@ -8,6 +8,7 @@ mod container;
 mod custom;
 mod declared;
 mod job_policies;
+pub mod job_status;
 pub mod networking;
 pub mod pod;
 pub mod policies;
@@ -16,6 +17,7 @@ pub mod scaling;
 pub mod storage;
 pub mod unchanging;
 pub mod webhooks;
+pub mod workload_status;
 pub mod workloads;
 
 pub use checks::{absent, immutable, items};

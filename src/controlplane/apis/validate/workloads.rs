@@ -68,7 +68,41 @@ pub fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
     pod::template(&spec["template"], "spec.template", causes);
     always(spec, "DaemonSet", causes);
     at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
+    daemon_update_strategy(&spec["updateStrategy"], causes);
     at_least_zero("spec.revisionHistoryLimit", &spec["revisionHistoryLimit"], causes);
+}
+
+fn daemon_update_strategy(strategy: &Value, causes: &mut Vec<Cause>) {
+    let (place, rolling) = ("spec.updateStrategy.rollingUpdate", &strategy["rollingUpdate"]);
+    match strategy["type"].as_str().unwrap_or_default() {
+        "OnDelete" => {}
+        "RollingUpdate" if rolling.is_null() => causes.push(Cause::required(place, "")),
+        "RollingUpdate" => {
+            let parts =
+                ["maxUnavailable", "maxSurge"].map(|name| (format!("{place}.{name}"), &rolling[name]));
+            for (field, value) in &parts {
+                share(field, value, causes);
+            }
+            for (field, value) in &parts {
+                at_most_all(field, value, causes);
+            }
+            let [(gone_field, gone), (more_field, more)] = &parts;
+            match (share_value(gone) != 0, share_value(more) != 0) {
+                (true, true) => {
+                    let detail = "may not be set when maxUnavailable is non-zero";
+                    causes.push(Cause::invalid(more_field.as_str(), more, detail));
+                }
+                (false, false) => {
+                    causes.push(Cause::required(gone_field.as_str(), "cannot be 0 when maxSurge is 0"));
+                }
+                (true, false) | (false, true) => {}
+            }
+        }
+        _ => {
+            let known = ["OnDelete", "RollingUpdate"];
+            causes.push(Cause::not_supported("spec.updateStrategy", strategy, &known));
+        }
+    }
 }
 
 /// A stateful set's spec, which may replace another.

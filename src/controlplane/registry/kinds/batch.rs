@@ -6,7 +6,7 @@ use opdev_apimachinery::attributes::Indexing;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, metadata};
 use opdev_apis::defaults::{each, pod, put, put_over_zero, sub};
 use opdev_apis::table::{Printer, workloads};
-use opdev_apis::validate::batch;
+use opdev_apis::validate::{batch, job_status};
 use serde_json::Value;
 
 pub(super) static ALL: &[Strategy] = &[
@@ -32,6 +32,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| batch::alone(&object["spec"], causes),
         validates_updates_twice: true,
         validate_change: batch::update,
+        validate_status: job_status::update,
         warn: warnings::template,
         pods: Pods::Template("/spec/template"),
         complete: take_template_labels,

@@ -10,7 +10,7 @@ use opdev_apimachinery::resource::{ResourceRules, names};
 use opdev_apimachinery::version::since;
 use opdev_apis::defaults::{each, pod, put, sub};
 use opdev_apis::table::{self, Printer};
-use opdev_apis::validate::{immutable, workloads};
+use opdev_apis::validate::{immutable, workload_status, workloads};
 use serde_json::{Value, json};
 
 /// The rules that all workloads share.
@@ -31,6 +31,7 @@ pub(super) static ALL: &[Strategy] = &[
         status_reset_fields: &[&["metadata", "labels"], &["spec"]],
         annotations_are_desired: true,
         validate: |_, object, _, causes| workloads::deployment(&object["spec"], causes),
+        validate_status: workload_status::deployment,
         validate_change: immutable_selector,
         warn: warnings::template,
         ..WORKLOAD
@@ -43,6 +44,7 @@ pub(super) static ALL: &[Strategy] = &[
         // Counts are written even when they are zero.
         initial_status: |_| Some(json!({"replicas": 0})),
         validate: |_, object, _, causes| workloads::replica_set(&object["spec"], causes),
+        validate_status: workload_status::replica_set,
         validate_change: immutable_selector,
         warn: warnings::template,
         ..WORKLOAD
@@ -54,6 +56,7 @@ pub(super) static ALL: &[Strategy] = &[
         set_defaults: |_, object| stateful_set(object),
         initial_status: |_| Some(json!({"replicas": 0, "availableReplicas": 0})),
         validate: |_, object, current, causes| workloads::stateful_set(&object["spec"], current, causes),
+        validate_status: workload_status::stateful_set,
         validated_once: Some("spec.volumeClaimTemplates"),
         validate_change: workloads::stateful_set_update,
         warn: warnings::template,
@@ -68,6 +71,7 @@ pub(super) static ALL: &[Strategy] = &[
                 "numberReady": 0}))
         },
         validate: |_, object, _, causes| workloads::daemon_set(&object["spec"], causes),
+        validate_status: workload_status::daemon_set,
         validate_change: immutable_selector,
         warn: warnings::template,
         ..WORKLOAD
@@ -79,6 +83,7 @@ pub(super) static ALL: &[Strategy] = &[
         selectable: Selectable::fields(&["status.replicas"]),
         set_defaults: |_, object| replication_controller(object),
         validate: |_, object, _, causes| workloads::replication_controller(&object["spec"], causes),
+        validate_status: workload_status::replica_set,
         initial_status: |_| Some(json!({"replicas": 0})),
         quota: Evaluator::COUNTED,
         ..WORKLOAD

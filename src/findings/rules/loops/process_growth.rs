@@ -5,7 +5,6 @@ use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
 
-/// Reconciles in a row.
 const ROW: u32 = 20;
 /// Longer than an idle connection lives.
 const SECONDS: i64 = 100;

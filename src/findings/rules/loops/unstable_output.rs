@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     ends: Ends::Calm,
     explains: &["hot-loop", "conflict", "stale-read"],
     guessed: Guessed::Told,
-    torture: InTorture::NotInThePast,
+    torture: InTorture::ByChance,
     judge: Some(judge),
     absent: None,
 };

@@ -1,6 +1,6 @@
 //! The functions Helm adds: includes, `tpl`, `required`, `fail`, `lookup`, and YAML in and out.
 
-use opdev_object::yaml;
+use opdev_object::yaml::{self, encoding};
 
 use super::super::error::{ExecError, FuncError};
 use super::super::exec;
@@ -8,7 +8,7 @@ use super::super::host::Ty;
 use super::super::set::{TPL, without_no_value};
 use super::super::text::Str;
 use super::super::value::{Elem, List, Map, MapType, Value};
-use super::{Call, Function, Outcome, fixed, string};
+use super::{Call, Function, Outcome, bytes, fixed, string};
 
 /// How often a template may be inside itself, as Helm counts.
 const MAX_INCLUDES: u32 = 1000;
@@ -33,8 +33,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         write(&mut writer, &args[0], true);
         Ok(trimmed(writer.finish()).into())
     }),
-    fixed("fromYaml", &[Ty::Str], |_, args| Ok(from_yaml(&string(args, 0)))),
-    fixed("fromYamlArray", &[Ty::Str], |_, args| Ok(from_yaml_array(&string(args, 0)))),
+    fixed("fromYaml", &[Ty::Str], |_, args| Ok(from_yaml(bytes(args, 0)))),
+    fixed("fromYamlArray", &[Ty::Str], |_, args| Ok(from_yaml_array(bytes(args, 0)))),
 ];
 
 fn include(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
@@ -190,32 +190,38 @@ fn everyday(node: &yaml::Node) -> Option<Value> {
 }
 
 /// The value of a text of YAML, with every number a float64.
-fn read_yaml(text: &str) -> Result<Value, yaml::Error> {
-    let node = yaml::parse(text)?;
+/// # Errors
+/// The words of Go's library.
+fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
+    let text = encoding::text(bytes).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let node = yaml::parse(&text).map_err(|error| error.to_string())?;
     match everyday(&node) {
         Some(value) => Ok(value),
-        None => yaml::to_values(&node).map(|json| Value::from_json_floats(&json)),
+        None => {
+            let json = yaml::to_values(&node).map_err(|error| error.to_string())?;
+            Ok(Value::from_json_floats(&json))
+        }
     }
 }
 
-fn from_yaml(text: &str) -> Value {
+fn from_yaml(text: &[u8]) -> Value {
     let error = match read_yaml(text) {
         Ok(Value::Nil) => return Value::Map(Map::new()),
         Ok(map @ Value::Map(_)) => return map,
         Ok(other) => {
             format!("{DECODING} {} into Go value of type map[string]interface {{}}", json_kind(&other))
         }
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
     Value::Map(Map::from_entries([("Error", Value::from(error))]))
 }
 
-fn from_yaml_array(text: &str) -> Value {
+fn from_yaml_array(text: &[u8]) -> Value {
     let error = match read_yaml(text) {
         Ok(Value::Nil) => return Value::List(List::new(Vec::new())),
         Ok(list @ Value::List(_)) => return list,
         Ok(other) => format!("{DECODING} {} into Go value of type []interface {{}}", json_kind(&other)),
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
     Value::list(vec![error.into()])
 }

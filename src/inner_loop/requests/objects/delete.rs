@@ -35,7 +35,8 @@ impl Requests {
         let (left, warnings) = self.send(Method::DELETE, &path, "application/json", Some(&body)).await?;
         let waits = match meta::finalizers(&left).as_slice() {
             [] => String::new(),
-            finalizers => format!("; it goes once {} let go", finalizers.join(", ")),
+            [one] => format!("; it goes once its finalizer {one} is removed"),
+            all => format!("; it goes once its finalizers {} are removed", all.join(", ")),
         };
         let undo = vec![Undo::Recreate { object: object.clone(), before }];
         Ok(Done { summary: format!("{object} deleted{waits}"), warnings, undo, ..Done::default() })

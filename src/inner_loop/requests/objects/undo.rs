@@ -33,7 +33,7 @@ impl Requests {
     pub(crate) async fn undo(&self, draft: u64, entry: u64) -> Result<Done> {
         let (told, steps) = self.under_way.undo.steps(entry).context("this is not in the list any more")?;
         if let Some(why) = told.why_not {
-            bail!("{} cannot be undone: {why}", told.what);
+            bail!("this cannot be undone: {}; {why}", told.what);
         }
         let mut notes = Vec::new();
         let mut writes = Vec::new();

@@ -332,7 +332,7 @@ mod tests {
         let pid = folder.path().join("pid");
         let script = format!("sh -c 'sleep 1000 & echo $! > {0}; wait' & wait", pid.display());
         let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err().to_string();
-        expect!["ended after 0.5 s: the time of this reconcile is over"].assert_eq(&why);
+        expect!["ended after 500 ms: the time of this reconcile is over"].assert_eq(&why);
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(is_gone(pid.trim()), "a grandchild goes on after the time is over");
     }
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(run("cat", &[], Some("$HOME"), 10_000).unwrap().stdout, "$HOME");
         assert_eq!(run("sh", &["-c", "echo no >&2; exit 3"], None, 10_000).unwrap().code, 3);
         let refused = |why: Result<Executed, ExecError>| why.unwrap_err().to_string();
-        expect!["exec: sleep: ended after 0.1 s: the time of this reconcile is over"]
+        expect!["exec: sleep: ended after 50 ms: the time of this reconcile is over"]
             .assert_eq(&refused(run("sleep", &["60"], None, 50)));
         expect![
             "exec: rm is not allowed; add it to `allow.programs` in opdev.yaml if the reconciler may run it"

@@ -1,5 +1,6 @@
 //! Why `fetch` and `exec` of programs are refused, or have failed.
 
+use opdev_event::words::took;
 use opdev_script::contract::{HostError, HostErrorKind};
 use std::error::Error;
 use std::fmt;
@@ -153,7 +154,7 @@ impl fmt::Display for RunError {
             RunError::NoOutput => f.write_str("its output cannot be read"),
             RunError::LeftBehind => f.write_str("a process that it has left behind keeps its output open"),
             RunError::TimeIsOver { after } => {
-                write!(f, "ended after {:.1} s: the time of this reconcile is over", after.as_secs_f64())
+                write!(f, "ended after {}: the time of this reconcile is over", took(*after))
             }
         }
     }

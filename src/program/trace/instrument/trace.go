@@ -230,10 +230,10 @@ func (w opdevTraceOptions) apply(o *manager.Options) []string {
 	}
 	// A server of the program's own type stays as it is.
 	if server, ok := o.WebhookServer.(*webhook.DefaultServer); ok {
-		if w.WebhookPort != nil && server.Options.Port != *w.WebhookPort {
+		// A server takes 0 for its usual port.
+		if w.WebhookPort != nil && (*w.WebhookPort == 0 || server.Options.Port != *w.WebhookPort) {
 			server.Options.Port = *w.WebhookPort
 			if server.Options.Port == 0 {
-				// A server takes 0 for its usual port.
 				server.Options.Port = opdevTraceFreePort()
 			}
 			set = append(set, "webhookPort")

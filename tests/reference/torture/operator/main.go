@@ -3,6 +3,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
+	// Several of these run beside one another: each finds a certificate and a port of its own.
+	manager.GetWebhookServer().Register("/validate", http.NotFoundHandler())
 	reconciler, err := controllers.New(manager.GetClient(), os.Getenv("SHOWS"))
 	if err != nil {
 		panic(err)
@@ -32,7 +35,8 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	if manager.Start(ctrl.SetupSignalHandler()) != nil {
+	if err := manager.Start(ctrl.SetupSignalHandler()); err != nil {
+		ctrl.Log.Error(err, "the manager has ended")
 		os.Exit(1)
 	}
 }

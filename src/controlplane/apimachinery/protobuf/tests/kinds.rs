@@ -41,7 +41,7 @@ fn build(definition: &str, full: bool, name: &str, around: &mut Vec<String>) -> 
         return None;
     }
     let fields = messages::fields(definition).unwrap_or_else(|| panic!("{definition} is not in the tables"));
-    if matches!(fields, [(_, name, ..)] if name == "*") {
+    if matches!(fields, [(_, name, ..)] if *name == "*") {
         return Some(if full { json!(["*Value"]) } else { json!([]) });
     }
     around.push(definition.to_owned());
@@ -50,9 +50,9 @@ fn build(definition: &str, full: bool, name: &str, around: &mut Vec<String>) -> 
         let Some(value) = build(kind, full, name, around) else { continue };
         match value {
             Value::Object(inner) if name.is_empty() => object.extend(inner),
-            value if flags & MAP != 0 => drop(object.insert(name.clone(), json!({"key": value}))),
-            value if flags & REPEATED != 0 => drop(object.insert(name.clone(), json!([value]))),
-            value => drop(object.insert(name.clone(), value)),
+            value if flags & MAP != 0 => drop(object.insert((*name).to_owned(), json!({"key": value}))),
+            value if flags & REPEATED != 0 => drop(object.insert((*name).to_owned(), json!([value]))),
+            value => drop(object.insert((*name).to_owned(), value)),
         }
     }
     around.pop();
@@ -122,7 +122,7 @@ fn every_kind_goes_round_as_the_real_serializer_has_it() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), seen.len(), wrong.join("\n"));
     // Nothing that the tables have is left out, and no kind is in both of them.
     let Unserved { kinds, .. } = unserved();
-    assert!(kinds.keys().all(|kind| seen.contains(kind)));
+    assert!(kinds.keys().all(|kind| seen.contains(*kind)));
     assert!(
         kinds.keys().all(|kind| kind.split_once(' ').is_some_and(|(version, kind)| !serves(version, kind)))
     );

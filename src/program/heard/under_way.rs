@@ -2,10 +2,9 @@
 //! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
-use super::restless::{Begun, Lately};
-use opdev_findings::facts::record::{Begin, End, Record, Traced};
+use opdev_findings::facts::record::{Begin, End, Record, TraceCause, Traced, Why};
 use opdev_findings::facts::simulated::names_pods;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,8 +27,83 @@ const OVERDUE: Duration = Duration::from_secs(1);
 const IDLE: u32 = 2;
 const TRIES: u32 = 6;
 
+/// Entries of each kind that are remembered.
+const MOST: usize = 400;
+/// An entry that is older says nothing about why it goes on.
+pub const LATELY: Duration = Duration::from_secs(10);
+
+/// The last entries, oldest first.
+#[derive(Debug)]
+pub struct Lately<T> {
+    all: VecDeque<(Instant, T)>,
+}
+
+impl<T> Default for Lately<T> {
+    fn default() -> Self {
+        Lately { all: VecDeque::new() }
+    }
+}
+
+impl<T> Lately<T> {
+    /// Adds an entry; the oldest one goes where there are too many.
+    pub fn note(&mut self, now: Instant, one: T) {
+        if self.all.len() == MOST {
+            self.all.pop_front();
+        }
+        self.all.push_back((now, one));
+    }
+
+    /// Entries from not long before `now`, the newest first.
+    pub fn newest(&self, now: Instant) -> impl Iterator<Item = &T> {
+        let recent = self.all.iter().rev();
+        recent.take_while(move |(at, _)| now.duration_since(*at) <= LATELY).map(|(_, one)| one)
+    }
+}
+
+/// A reconcile that began: whose, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Begun {
+    /// The object with its controller.
+    pub of: String,
+    /// Why, in words.
+    pub causes: Vec<String>,
+}
+
+impl Begun {
+    /// A reconcile of an object, as its trace tells it.
+    pub fn new(of: &str, begin: &Begin) -> Begun {
+        Begun { of: of.to_owned(), causes: begin.causes.iter().map(cause).collect() }
+    }
+}
+
+/// A cause in words.
+fn cause(cause: &TraceCause) -> String {
+    let seconds = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64();
+    match cause.why {
+        Why::Retry => format!("another try after {}", first_line(&cause.error)),
+        Why::Requeue if cause.after > 0 => {
+            format!("the reconcile before asked for it after {:.1} s", seconds(cause.after))
+        }
+        Why::Requeue => "the reconcile before asked for it".to_owned(),
+        _ => match &cause.object {
+            Some(object) => {
+                let name = match object.namespace.as_str() {
+                    "" => object.name.clone(),
+                    namespace => format!("{namespace}/{}", object.name),
+                };
+                format!("{} of {} {name}", cause.event, object.kind)
+            }
+            None => cause.event.clone(),
+        },
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("an error")
+}
+
 /// Listens to one start of a program.
-pub(super) struct Told {
+pub struct UnderWay {
     seen: Arc<Mutex<Reconciles>>,
     news: watch::Receiver<u64>,
     socket: PathBuf,
@@ -127,12 +201,12 @@ impl Reconciles {
     }
 }
 
-impl Told {
+impl UnderWay {
     /// Listens; `folder` is one that only this user can read. `judge` gets what was told.
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(super) fn listen(folder: &Path, judge: impl Fn(Traced) + Send + 'static) -> Result<Told> {
+    pub fn listen(folder: &Path, judge: impl Fn(Traced) + Send + 'static) -> Result<UnderWay> {
         let socket = socket_path(folder);
         let (listener, mut records) =
             Listener::start(&socket).context("no socket for the program's trace")?;
@@ -161,46 +235,46 @@ impl Told {
             }
         });
         let hearing = AbortOnDropHandle::new(hearing);
-        Ok(Told { seen, news, socket, _listener: listener, _hearing: hearing })
+        Ok(UnderWay { seen, news, socket, _listener: listener, _hearing: hearing })
     }
 
     /// The variables that the program needs. Several of them run at once, so that none has the usual port for
     /// its webhooks, which nobody calls.
-    pub(super) fn environment(&self, certificates: &Path) -> Vec<(&'static str, String)> {
+    pub fn environment(&self, certificates: &Path) -> Vec<(&'static str, String)> {
         let webhook_cert_dir = Some(certificates.display().to_string());
         let options = ManagerOptions { webhook_port: Some(0), webhook_cert_dir, ..ManagerOptions::default() };
         environment(&self.socket, &options)
     }
 
     /// Returns true if a reconcile is under way or comes soon.
-    pub(super) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         lock(&self.seen).is_busy(Instant::now())
     }
 
     /// Something has changed: what follows by itself may change more.
-    pub(super) fn changed(&self) {
+    pub fn changed(&self) {
         lock(&self.seen).idle.clear();
     }
 
     /// Gives what began lately, and what is under way with how long.
-    pub(super) fn lately<T>(&self, give: impl FnOnce(&Lately<Begun>, Vec<(String, Duration)>) -> T) -> T {
+    pub fn lately<T>(&self, give: impl FnOnce(&Lately<Begun>, Vec<(String, Duration)>) -> T) -> T {
         let seen = lock(&self.seen);
         let open = seen.open.values().map(|(of, since)| (of.clone(), since.elapsed())).collect();
         give(&seen.begun, open)
     }
 
     /// Failures so far count no more.
-    pub(super) fn forget_failures(&self) {
+    pub fn forget_failures(&self) {
         lock(&self.seen).failing.clear();
     }
 
     /// Counts what was told.
-    pub(super) fn news(&self) -> watch::Receiver<u64> {
+    pub fn news(&self) -> watch::Receiver<u64> {
         self.news.clone()
     }
 
     /// Objects whose reconciles failed at least so often in a row, with the last error.
-    pub(super) fn failing(&self, attempts: u32) -> Vec<(String, String)> {
+    pub fn failing(&self, attempts: u32) -> Vec<(String, String)> {
         lock(&self.seen).fail_often(attempts)
     }
 }
@@ -212,6 +286,15 @@ fn lock(seen: &Mutex<Reconciles>) -> MutexGuard<'_, Reconciles> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_so_much_is_remembered() {
+        let mut lately = Lately::default();
+        (0..MOST + 5).for_each(|number| lately.note(Instant::now(), number));
+        assert_eq!(lately.newest(Instant::now()).count(), MOST);
+        assert_eq!(lately.newest(Instant::now()).next(), Some(&(MOST + 4)));
+        assert_eq!(lately.newest(Instant::now() + LATELY * 2).count(), 0);
+    }
 
     #[test]
     fn failures_in_a_row_are_counted_by_object_and_end_with_a_success() {
