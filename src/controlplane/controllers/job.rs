@@ -241,12 +241,20 @@ impl JobSync<'_> {
     }
 
     fn completed_indexes(&self) -> BTreeSet<i64> {
-        self.status.get("completedIndexes").and_then(Value::as_str).map(parse_ranges).unwrap_or_default()
+        self.indexes("completedIndexes")
+    }
+
+    /// Indexes of a field of the status that the job still has: it may have been scaled down.
+    fn indexes(&self, field: &str) -> BTreeSet<i64> {
+        let mut found = self.status.get(field).and_then(Value::as_str).map(parse_ranges).unwrap_or_default();
+        let most = self.job["spec"]["completions"].as_i64().unwrap_or(i64::MAX);
+        found.retain(|index| *index < most);
+        found
     }
 
     /// The indexes that are not tried again.
     fn failed_indexes(&self) -> BTreeSet<i64> {
-        self.status.get("failedIndexes").and_then(Value::as_str).map(parse_ranges).unwrap_or_default()
+        self.indexes("failedIndexes")
     }
 
     fn failure(&mut self, active: &[Arc<Value>]) -> Option<(&'static str, String)> {
@@ -471,7 +479,8 @@ impl JobSync<'_> {
         let alive = |pod: &&Arc<Value>| pods::active(pod) && !ended;
         let active = self.pods.iter().filter(alive).count() as i64;
         let ready = self.pods.iter().filter(|pod| pods::active(pod) && pods::ready(pod) && !ended).count();
-        let terminating = self.pods.iter().filter(|pod| deleting(pod) && !pods::finished(pod)).count();
+        let leaving = |pod: &&Arc<Value>| deleting(pod) && !pods::finished(pod) && !ended;
+        let terminating = self.pods.iter().filter(leaving).count();
         put_count(&mut self.status, "active", active);
         self.status.insert("ready".into(), ready.into());
         self.status.insert("terminating".into(), terminating.into());
@@ -489,9 +498,9 @@ impl JobSync<'_> {
                 self.sync.writes.extend(pods::delete(self.job, pod));
             }
         }
-        let terminating = self.pods.iter().filter(|pod| deleting(pod) && !pods::finished(pod)).count();
+        // The API server takes no other number for a job that is over.
         if over {
-            self.status.insert("terminating".into(), terminating.into());
+            self.status.insert("terminating".into(), 0.into());
         }
     }
 

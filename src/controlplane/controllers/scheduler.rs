@@ -317,7 +317,7 @@ impl Devices {
         if found.asked.is_empty() {
             return found;
         }
-        for other in view.list("pods", None).iter().filter(|other| pods::active(other)) {
+        for other in view.list("pods", None).iter().filter(|other| !pods::finished(other)) {
             for (resource, number) in others(other) {
                 let place = (text(other, "/spec/nodeName").to_owned(), resource);
                 *found.taken.entry(place).or_default() += number;

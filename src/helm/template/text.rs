@@ -37,15 +37,27 @@ pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 
 /// The first of the private characters that stand for bytes which are no text; no font has them.
 const FIRST_KEPT: u32 = 0x10_ff80;
+/// The first byte of these characters, which hardly any text has.
+const FIRST_BYTE: u8 = 0xf4;
 
 /// The source of a template as text. Go's templates copy bytes that are no text as they are, so each of them
-/// stands as a private character, of which [`kept_bytes`] makes the byte again.
+/// stands as a private character, of which [`kept_bytes`] makes the byte again. Where a source has these
+/// characters itself, their bytes do so, too.
 pub fn kept_text(bytes: &[u8]) -> Cow<'_, str> {
-    let Err(_) = std::str::from_utf8(bytes) else { return text_of(bytes) };
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && memchr::memchr(FIRST_BYTE, bytes).is_none()
+    {
+        return Cow::Borrowed(text);
+    }
+    let private = |byte: &u8| char::from_u32(FIRST_KEPT + u32::from(byte.saturating_sub(0x80)));
     let mut text = String::with_capacity(bytes.len() + 16);
     for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        let private = |byte: &u8| char::from_u32(FIRST_KEPT + u32::from(byte - 0x80));
+        for c in chunk.valid().chars() {
+            match u32::from(c) >= FIRST_KEPT {
+                true => text.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().filter_map(private)),
+                false => text.push(c),
+            }
+        }
         text.extend(chunk.invalid().iter().filter_map(private));
     }
     Cow::Owned(text)
@@ -53,28 +65,25 @@ pub fn kept_text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Bytes of a part of a source that [`kept_text`] has made.
 pub(super) fn kept_bytes(text: &str) -> Cow<'_, [u8]> {
-    let is_kept = |c: char| u32::from(c) >= FIRST_KEPT;
-    // The first byte of these characters, which hardly any text has.
-    if memchr::memchr(0xf4, text.as_bytes()).is_none() {
+    if memchr::memchr(FIRST_BYTE, text.as_bytes()).is_none() {
         return Cow::Borrowed(text.as_bytes());
     }
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match is_kept(c) {
-            true => bytes.extend(u8::try_from(u32::from(c) - FIRST_KEPT + 0x80)),
-            false => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        match u32::from(c).checked_sub(FIRST_KEPT) {
+            Some(kept) => bytes.extend(u8::try_from(kept + 0x80)),
+            None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
     Cow::Owned(bytes)
 }
 
-/// A quoted constant of a source: in it Go replaces what is no text.
+/// A quoted constant of a source: in it Go replaces bytes that are no text.
 pub(super) fn without_kept(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(0xf4, text.as_bytes()).is_none() {
-        return Cow::Borrowed(text);
+    match kept_bytes(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
-    let shown = |c: char| if u32::from(c) >= FIRST_KEPT { char::REPLACEMENT_CHARACTER } else { c };
-    Cow::Owned(text.chars().map(shown).collect())
 }
 
 impl Default for Str {
@@ -141,5 +150,26 @@ impl From<Vec<u8>> for Str {
 impl From<Cow<'_, str>> for Str {
     fn from(text: Cow<'_, str>) -> Str {
         Str(Arc::from(text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_source_is_text_and_gives_its_bytes_back() {
+        let sources: [&[u8]; 5] = [
+            b"plain",
+            "caf\u{e9} \u{10ffff}".as_bytes(),
+            b"caf\xe9",
+            b"\xf4\x8f\xbe",
+            b"\xff\x80 \xf0\x9f\x98\x80",
+        ];
+        for source in sources {
+            assert_eq!(&*kept_bytes(&kept_text(source)), source, "{source:?}");
+        }
+        assert_eq!(without_kept(&kept_text("caf\u{e9} \u{10ffff}".as_bytes())), "caf\u{e9} \u{10ffff}");
+        assert_eq!(without_kept(&kept_text(b"caf\xe9")), "caf\u{fffd}");
     }
 }

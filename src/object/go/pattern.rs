@@ -239,8 +239,8 @@ impl<'a> Walker<'a> {
         };
         if let Some((_, least, most)) = counts(operator) {
             // Repetitions within one another multiply.
-            let times = u64::from(most.unwrap_or(least));
-            let repeats = if times == 0 { 0 } else { times * self.repeats.max(1) };
+            let times = u64::from(most.unwrap_or(least)).max(1);
+            let repeats = if most == Some(0) { 0 } else { times * self.repeats.max(1) };
             let many = least >= 2 || most.is_some_and(|most| most >= 2);
             if bad(least, most) || (many && repeats > 1000) {
                 return Err(fail(ErrorCode::InvalidRepeatSize, operator));
@@ -592,6 +592,7 @@ mod tests {
         assert_eq!(refused("(x{0,100}){0,100}"), "{0,100}");
         assert_eq!(refused("((a{1,10}){1,10}){1,11}"), "{1,11}");
         assert_eq!(refused("(?:b|(?i:c{500})d){3,}"), "{3,}");
+        assert_eq!(refused("((a{500}){0,}){3}"), "{3}");
         let fine = [
             "((a{1,10}){1,10}){1,10}",
             "(x{0,100})+",

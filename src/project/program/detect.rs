@@ -267,7 +267,12 @@ impl GoCommand {
             let env = env.iter().filter_map(|word| word.split_once('='));
             is_it.then(|| GoCommand {
                 env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-                arguments: arguments.to_vec(),
+                arguments: arguments
+                    .iter()
+                    .take_while(|word| !is_redirection(word))
+                    .filter(|word| !word.contains('$'))
+                    .cloned()
+                    .collect(),
                 package: self.package.clone(),
                 flags: self.flags.clone(),
                 output: self.output.clone(),
@@ -323,6 +328,11 @@ impl GoCommand {
         }
         (!found.package.is_empty()).then_some(found)
     }
+}
+
+/// Returns true if a word sends output somewhere: what follows is for the shell.
+fn is_redirection(word: &str) -> bool {
+    word.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['<', '>', '&', '|'])
 }
 
 /// The folder of what `go run` is given: a file stands for its folder, for a file that is added to the build
@@ -626,7 +636,7 @@ mod tests {
         let makefile = "LEVELS = debug info\n\
             build:\n\tgo build -tags prod -o bin/manager ./cmd\n\
             run: build\n\tMODE=dev ./bin/manager --root=$(CURDIR) --level=$(patsubst %,l-%,$(firstword $(LEVELS))) \\\n\
-            \t\t--zone=$${ZONE:-eu} --who=$(shell echo me)\n";
+            \t\t--zone=$${ZONE:-eu} --who=$(shell echo -n me) $(addprefix --x=,a,b) --of=$$OF > log 2>&1\n";
         let folder = project(&[("go.mod", MODULE), ("Makefile", makefile), ("cmd/main.go", MAIN)]);
         let plan = plan(&folder);
         let root = folder.path().canonicalize().unwrap().display().to_string();
@@ -635,6 +645,7 @@ mod tests {
             "--level=l-debug".to_owned(),
             "--zone=eu".to_owned(),
             "--who=me".to_owned(),
+            "--x=a,b".to_owned(),
         ];
         assert_eq!(plan.command, wanted);
         assert_eq!(plan.env.get("MODE").map(String::as_str), Some("dev"));

@@ -15,6 +15,10 @@ pub(super) fn excuse(
     if status.is_some_and(|status| says(status, trouble)) {
         return Some("and its status says so");
     }
+    let (_, error) = trouble.split_once(&format!("{FAIL}: "))?;
+    if error.contains("panic") || error.contains("runtime error") {
+        return None;
+    }
     let value = mutation.filter(|mutation| mutation.of.is_none())?.value.as_ref();
     names_nothing(value, trouble).then_some("and it names what is not there")
 }
@@ -36,9 +40,14 @@ fn names_nothing(value: Option<&Value>, trouble: &str) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    let mut named = vec![""];
+    let mut named = Vec::new();
     value.into_iter().for_each(|value| texts(value, &mut named));
-    named.into_iter().any(is_named)
+    let nameless = value.is_none_or(|value| match value {
+        Value::Object(fields) => fields.values().all(|field| field == ""),
+        Value::Array(items) => items.is_empty(),
+        other => other == "",
+    });
+    named.into_iter().chain(nameless.then_some("")).any(is_named)
 }
 
 /// Returns true if a text of a status has the innermost cause of an error that reconciles end with.
@@ -94,6 +103,9 @@ mod tests {
         assert!(why(&set(json!({})), "Secret \"\" not found").is_some());
         let mount = set(json!([{"name": "opdev", "mountPath": "/a"}]));
         assert!(why(&mount, "spec.volumeMounts[0].name: Not found: \"opdev\"").is_some());
+        assert!(why(&set(json!(0)), "Secret \"\" not found").is_none(), "no name was changed");
+        assert!(why(&named, "panic: secrets \"opdev\" not found").is_none());
+        assert!(excuse(None, Some(&named), "the program has ended: secrets \"opdev\" not found").is_none());
         let beside = Mutation { of: Some("Secret a".to_owned()), ..named };
         assert!(why(&beside, "Secret \"opdev\" not found").is_none(), "no reference was changed");
     }

@@ -241,9 +241,11 @@ impl Makefile {
             }
             "strip" => self.expand_into(out, argument.trim(), depth + 1),
             "patsubst" | "subst" | "addprefix" | "addsuffix" => {
-                let parts: Vec<&str> = argument.splitn(3, ',').collect();
-                let parts: Vec<String> =
-                    parts.into_iter().map(|part| self.argument(out, part, depth)).collect();
+                let most = if function.starts_with("add") { 2 } else { 3 };
+                let parts: Vec<String> = arguments(argument, most)
+                    .into_iter()
+                    .map(|part| self.argument(out, part, depth))
+                    .collect();
                 out.text.push_str(&changed_words(function, &parts));
             }
             _ if argument.is_empty() => {
@@ -279,9 +281,9 @@ impl Makefile {
         } else if is_date {
             self.year.clone()
         } else if let Some(text) = command.strip_prefix("echo ")
-            && !text.contains(['$', '`', '|', ';', '&', '>'])
+            && let Some(said) = echoed(text)
         {
-            text.trim().trim_matches(['"', '\'']).to_owned()
+            said
         } else if command.ends_with("controller-gen") {
             "controller-gen".to_owned()
         } else {
@@ -290,9 +292,37 @@ impl Makefile {
     }
 }
 
+/// The words that `echo` prints as they stand; nothing where the shell would do more.
+fn echoed(text: &str) -> Option<String> {
+    let text = text.trim();
+    let text = text.strip_prefix("-n ").unwrap_or(text).trim();
+    let quoted = ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
+    let plain = quoted.unwrap_or(text);
+    let shell = ['$', '`', '|', ';', '&', '<', '>', '*', '?', '~', '\\', '"', '\'', '(', '#'];
+    (!plain.contains(shell) && !plain.starts_with('-')).then(|| plain.to_owned())
+}
+
 /// A list of words, each of them changed.
 fn each_word(words: &str, change: impl Fn(&str) -> String) -> String {
     words.split_whitespace().map(change).collect::<Vec<_>>().join(" ")
+}
+
+/// So many arguments of a function at most. Commas within other references separate none.
+fn arguments(text: &str, most: usize) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 && found.len() + 1 < most => {
+                found.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(&text[start..]);
+    found
 }
 
 /// The functions of make that change the words of a text, or parts of it.

@@ -378,3 +378,47 @@ async fn debug_explains_itself() {
     let states = "get pod web -o jsonpath={.status.ephemeralContainerStatuses[*].state.running.startedAt}";
     assert!(!cluster.kubectl(states).await.is_empty());
 }
+
+const JOBS: &str = "apiVersion: batch/v1
+kind: Job
+metadata: {name: late}
+spec:
+  activeDeadlineSeconds: 1
+  ttlSecondsAfterFinished: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: a, image: a, resources: {limits: {nvidia.com/gpu: 1}}}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: none}
+spec:
+  completions: 0
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: done}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}
+";
+
+/// The job controller keeps the rules that the API server has for the status of a job.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn jobs_end_whatever_their_pods_do() {
+    let cluster = Cluster::start().await;
+    cluster.apply(JOBS).await;
+    // No node has a GPU. The pod goes with the job, which goes by itself.
+    cluster.kubectl("wait --for=delete job/late --timeout=60s").await;
+    cluster.kubectl("wait --for=delete pod -l job-name=late --timeout=60s").await;
+    cluster.kubectl("wait --for=condition=Complete job/none job/done --timeout=60s").await;
+    let patch =
+        ["patch", "job", "done", "--subresource=status", "-p", r#"{"status":{"completionTime":null}}"#];
+    let said = cluster.run("kubectl", &patch).await;
+    expect![[r#"
+        The Job "done" is invalid: status.completionTime: Required value: completionTime is required for Complete jobs
+    "#]]
+    .assert_eq(&said.err);
+}

@@ -14,6 +14,7 @@ pub fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     change.ends(causes);
     change.finished(causes);
     change.indexes(causes);
+    change.pods(causes);
     change.terminal(causes);
     change.counters(causes);
 }
@@ -110,11 +111,13 @@ impl Change<'_> {
             let detail = "completionTime cannot be set before startTime";
             causes.push(of_time(field, &new["completionTime"], detail));
         }
-        if self.turns("Failed") && is(new, "Failed") && !is(new, "FailureTarget") {
+        let failing = self.turns("Failed") || self.changes("failedIndexes");
+        if failing && is(new, "Failed") && !is(new, "FailureTarget") {
             let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
             causes.push(conditions(detail));
         }
-        if self.turns("Complete") && complete && !is(new, "SuccessCriteriaMet") {
+        let completing = self.turns("Complete") || self.turns("SuccessCriteriaMet");
+        if completing && complete && !is(new, "SuccessCriteriaMet") {
             let detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
             causes.push(conditions(detail));
         }
@@ -128,7 +131,9 @@ impl Change<'_> {
             let detail = "active>0 is invalid for finished job";
             causes.push(Cause::invalid("status.active", &new["active"], detail));
         }
-        if finished && (turns || self.changes("startTime")) && new["startTime"].is_null() {
+        let never_began = self.spec["suspend"] == true && self.spec["completions"] == 0;
+        let begins = turns || self.changes("startTime");
+        if finished && begins && new["startTime"].is_null() && !never_began {
             causes.push(Cause::required("status.startTime", "startTime is required for finished job"));
         }
         let uncounted = &new["uncountedTerminatedPods"];
@@ -137,9 +142,20 @@ impl Change<'_> {
             let detail = "uncountedTerminatedPods needs to be empty for finished job";
             causes.push(Cause::invalid("status.uncountedTerminatedPods", uncounted, detail));
         }
+    }
+
+    /// Numbers of pods that leave or are ready.
+    fn pods(&self, causes: &mut Vec<Cause>) {
+        let (new, finished) = (self.new, is_finished(self.new));
+        let turns = finished != is_finished(self.old);
         if finished && (turns || self.changes("terminating")) && number(new, "terminating") > 0 {
             let detail = "terminating>0 is invalid for finished job";
             causes.push(Cause::invalid("status.terminating", &new["terminating"], detail));
+        }
+        let moved = self.changes("ready") || self.changes("active");
+        if moved && number(new, "ready") > number(new, "active") {
+            let detail = "cannot set more ready pods than active";
+            causes.push(Cause::invalid("status.ready", &new["ready"], detail));
         }
     }
 
@@ -168,10 +184,13 @@ impl Change<'_> {
             let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
             causes.push(Cause::invalid("status.failedIndexes", failed, detail));
         }
-        let ready = &self.new["ready"];
-        let moved = self.changes("ready") || self.changes("active");
-        if moved && number(self.new, "ready") > number(self.new, "active") {
-            causes.push(Cause::invalid("status.ready", ready, "cannot set more ready pods than active"));
+        let moved = self.changes("failedIndexes") || self.changes("completedIndexes");
+        if moved
+            && let (Some(most), Some(done), Some(failed)) = (completions, done.as_str(), failed.as_str())
+            && let Some(index) = shared(done, failed, most)
+        {
+            let detail = format!("failedIndexes and completedIndexes overlap at index: {index}");
+            causes.push(Cause::invalid("status.failedIndexes", &self.new["failedIndexes"], &detail));
         }
     }
 
@@ -210,9 +229,11 @@ impl Change<'_> {
         if !before.is_null() && !after.is_null() && before != after {
             causes.push(of_time("status.completionTime", after, "completionTime cannot be mutated"));
         }
-        if !old["startTime"].is_null() && self.changes("startTime") && self.spec["suspend"] != true {
-            let detail = "startTime cannot be removed for unsuspended job";
-            causes.push(Cause::required("status.startTime", detail));
+        let resumes = is(old, "Suspended") && !is(new, "Suspended");
+        let fixed = !old["startTime"].is_null() && self.spec["suspend"] != true && !resumes;
+        if fixed && self.changes("startTime") {
+            let detail = "field is immutable for unsuspended job once set";
+            causes.push(of_time("status.startTime", &new["startTime"], detail));
         }
         if is(old, "SuccessCriteriaMet") && !is(new, "SuccessCriteriaMet") {
             causes.push(conditions("cannot disable the SuccessCriteriaMet=True condition"));
@@ -222,6 +243,21 @@ impl Change<'_> {
             causes.push(conditions(detail));
         }
     }
+}
+
+/// The first index that two lists such as `0,2-4` both have; nothing where one of them cannot be read.
+fn shared(one: &str, other: &str, most: i64) -> Option<i64> {
+    count(one, most).ok().zip(count(other, most).ok())?;
+    let spans = |text: &str| -> Vec<(i64, i64)> {
+        let of = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        };
+        text.split(',').filter_map(of).collect()
+    };
+    let (one, other) = (spans(one), spans(other));
+    let both = one.iter().flat_map(|a| other.iter().map(move |b| (a.0.max(b.0), a.1.min(b.1))));
+    both.filter(|(first, last)| first <= last).map(|(first, _)| first).min()
 }
 
 fn instant(time: &Value) -> Option<jiff::Timestamp> {

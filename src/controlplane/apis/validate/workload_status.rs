@@ -9,7 +9,8 @@ pub fn deployment(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];
     let all = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"];
     positive(status, &all, causes);
-    of_replicas(status, &["updatedReplicas", "readyReplicas", "availableReplicas"], causes);
+    let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    of_replicas(status, &parts, "readyReplicas", causes);
     collisions(status, &current["status"], causes);
 }
 
@@ -18,7 +19,7 @@ pub fn replica_set(object: &Value, _: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];
     let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     positive(status, &["replicas", parts[0], parts[1], parts[2]], causes);
-    of_replicas(status, &parts, causes);
+    of_replicas(status, &parts, "readyReplicas", causes);
 }
 
 /// A stateful set's status.
@@ -26,7 +27,7 @@ pub fn stateful_set(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];
     let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
     positive(status, &["replicas", parts[0], parts[1], parts[2], parts[3]], causes);
-    of_replicas(status, &parts, causes);
+    of_replicas(status, &parts, "status.readyReplicas", causes);
     collisions(status, &current["status"], causes);
 }
 
@@ -53,7 +54,7 @@ fn positive(status: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
 }
 
 /// Parts of the replicas are no more than these, and only what is ready is available.
-fn of_replicas(status: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
+fn of_replicas(status: &Value, fields: &[&str], ready: &str, causes: &mut Vec<Cause>) {
     let number = |field: &str| status[field].as_i64().unwrap_or_default();
     for field in fields.iter().filter(|field| number(field) > number("replicas")) {
         let detail = "cannot be greater than status.replicas";
@@ -61,15 +62,16 @@ fn of_replicas(status: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
     }
     if number("availableReplicas") > number("readyReplicas") {
         let (field, value) = ("status.availableReplicas", &status["availableReplicas"]);
-        causes.push(Cause::invalid(field, value, "cannot be greater than readyReplicas"));
+        causes.push(Cause::invalid(field, value, &format!("cannot be greater than {ready}")));
     }
 }
 
 /// The count of collisions only grows.
 fn collisions(status: &Value, before: &Value, causes: &mut Vec<Cause>) {
-    let (now, then) = (&status["collisionCount"], before["collisionCount"].as_i64());
-    if then.is_some_and(|then| now.as_i64().unwrap_or_default() < then) {
-        causes.push(Cause::invalid("status.collisionCount", now, "cannot be decremented"));
+    let (now, then) = (status["collisionCount"].as_i64(), before["collisionCount"].as_i64());
+    if then.is_some_and(|then| now.is_none_or(|now| now < then)) {
+        let shown = Value::from(now.unwrap_or_default());
+        causes.push(Cause::invalid("status.collisionCount", &shown, "cannot be decremented"));
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
             status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas
             status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas
             status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas
-            status.collisionCount: Invalid value: null: cannot be decremented
+            status.collisionCount: Invalid value: 0: cannot be decremented
         "#]]
         .assert_eq(&told);
     }

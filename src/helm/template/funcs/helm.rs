@@ -6,7 +6,7 @@ use super::super::error::{ExecError, FuncError};
 use super::super::exec;
 use super::super::host::Ty;
 use super::super::set::{TPL, without_no_value};
-use super::super::text::Str;
+use super::super::text::{Str, kept_text};
 use super::super::value::{Elem, List, Map, MapType, Value};
 use super::{Call, Function, Outcome, bytes, fixed, string};
 
@@ -66,7 +66,7 @@ fn tpl(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
         return Ok(without_no_value(source.to_vec()).into());
     }
     let shown = || opdev_object::go::quote::quote_bytes(&source);
-    let text = source.text();
+    let text = kept_text(&source);
     let (set, tree) = call.set.overlay(TPL, &text).map_err(|error| {
         FuncError::wrap(format!("cannot parse template {}: ", shown()), ExecError::plain(error.to_string()))
     })?;
