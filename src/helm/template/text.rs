@@ -41,7 +41,7 @@ const FIRST_KEPT: u32 = 0x10_ff80;
 const FIRST_BYTE: u8 = 0xf4;
 
 /// The source of a template as text. Go's templates copy bytes that are no text as they are, so each of them
-/// stands as a private character, of which [`kept_bytes`] makes the byte again. Where a source has these
+/// stands as a private character, of which `kept_bytes` makes the byte again. Where a source has these
 /// characters itself, their bytes do so, too.
 pub fn kept_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes)
