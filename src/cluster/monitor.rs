@@ -41,8 +41,8 @@ impl ConnectionMonitor {
                 continue;
             };
             let since = now.since;
-            // A server that sets up a new kind is busy for a moment; that is worth no word.
             let unsure = well.is_some_and(|since| since.elapsed() < UNSURE);
+            // A server that sets up a new kind is busy for a moment; that is worth no word.
             if (now.kind == TroubleKind::Busy || unsure)
                 && tokio::time::timeout(MOMENT, trouble.changed()).await.is_ok_and(|changed| changed.is_ok())
             {

@@ -230,3 +230,19 @@ impl<E: GoError> From<E> for FuncError {
         FuncError::new(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_between_two_characters() {
+        let told = FuncError::new("\u{e9}".repeat(LONGEST_MESSAGE)).to_string();
+        assert!(
+            told.len() < LONGEST_MESSAGE + 64 && told.ends_with("… (65536 bytes more)"),
+            "{}",
+            told.len()
+        );
+        assert_eq!(FuncError::new("short").to_string(), "short");
+    }
+}

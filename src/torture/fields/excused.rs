@@ -15,22 +15,24 @@ pub(super) fn excuse(
     if status.is_some_and(|status| says(status, trouble)) {
         return Some("and its status says so");
     }
-    let (_, error) = trouble.split_once(&format!("{FAIL}: "))?;
-    if error.contains("panic") || error.contains("runtime error") {
-        return None;
-    }
     let value = mutation.filter(|mutation| mutation.of.is_none())?.value.as_ref();
-    names_nothing(value, trouble).then_some("and it names what is not there")
+    names_nothing(value, error_of(trouble)?).then_some("and it names what is not there")
+}
+
+/// The error that reconciles end with; nothing where the trouble is another one, or a panic.
+fn error_of(trouble: &str) -> Option<&str> {
+    let (_, error) = trouble.split_once(&format!("{FAIL}: "))?;
+    (!error.contains("panic") && !error.contains("runtime error")).then_some(error)
 }
 
 /// Returns true if an error is about something that is not there, and the new value of a field names it. An
 /// empty value names something without a name.
-fn names_nothing(value: Option<&Value>, trouble: &str) -> bool {
+fn names_nothing(value: Option<&Value>, error: &str) -> bool {
     let is_named = |name: &str| {
         let quoted = format!("\"{name}\"");
         let after = format!("{quoted} not found");
         let before = format!("Not found: {quoted}");
-        trouble.contains(&after) || trouble.contains(&before)
+        error.contains(&after) || error.contains(&before)
     };
     fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
@@ -54,10 +56,7 @@ fn names_nothing(value: Option<&Value>, trouble: &str) -> bool {
 fn says(status: &Value, trouble: &str) -> bool {
     /// Shorter causes stand in any text.
     const TELLING: usize = 10;
-    let Some((_, error)) = trouble.split_once(&format!("{FAIL}: ")) else { return false };
-    if error.contains("panic") || error.contains("runtime error") {
-        return false;
-    }
+    let Some(error) = error_of(trouble) else { return false };
     // The place in the code comes last.
     let is_place = |text: &str| {
         text.rsplit_once(':').is_some_and(|(_, line)| line.trim_end_matches(')').parse::<u32>().is_ok())
@@ -65,14 +64,17 @@ fn says(status: &Value, trouble: &str) -> bool {
     let error =
         error.rsplit_once(" (").filter(|(_, place)| is_place(place)).map_or(error, |(error, _)| error);
     let cause = error.rsplit(": ").next().unwrap_or(error).trim();
-    let has = |text: &str| here(text).contains(cause);
-    cause.len() >= TELLING
-        && match status {
-            Value::String(text) => has(text),
-            Value::Array(items) => items.iter().any(|item| says(item, trouble)),
-            Value::Object(fields) => fields.values().any(|field| says(field, trouble)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
+    cause.len() >= TELLING && has_text(status, cause)
+}
+
+/// Returns true if a text of a value has these words.
+fn has_text(value: &Value, words: &str) -> bool {
+    match value {
+        Value::String(text) => here(text).contains(words),
+        Value::Array(items) => items.iter().any(|item| has_text(item, words)),
+        Value::Object(fields) => fields.values().any(|field| has_text(field, words)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 #[cfg(test)]

@@ -325,8 +325,18 @@ fn arguments(text: &str, most: usize) -> Vec<&str> {
     found
 }
 
-/// The functions of make that change the words of a text, or parts of it.
-fn changed_words(function: &str, parts: &[String]) -> String {
+/// The functions of make that change the words of a text, or parts of it. A text that would grow beyond all
+/// bounds is left empty: each of them may multiply two long ones.
+pub(super) fn changed_words(function: &str, parts: &[String]) -> String {
+    let Some((text, given)) = parts.split_last() else { return String::new() };
+    let times = match (function, given.first()) {
+        ("subst", Some(from)) if !from.is_empty() => text.matches(from.as_str()).count(),
+        _ => text.split_whitespace().count(),
+    };
+    let longest = given.iter().map(String::len).max().unwrap_or(0);
+    if times.saturating_mul(longest).saturating_add(text.len()) > MAX_TEXT {
+        return String::new();
+    }
     match (function, parts) {
         ("addprefix", [prefix, words]) => each_word(words, |word| format!("{prefix}{word}")),
         ("addsuffix", [suffix, words]) => each_word(words, |word| format!("{word}{suffix}")),

@@ -298,3 +298,18 @@ fn the_release_is_that_of_most_committed_crds() {
         ("v0.19.0", "2 of 3 committed CRDs, as b.yaml:1")
     );
 }
+
+/// Each function may multiply two texts of the longest size.
+#[test]
+fn functions_that_multiply_texts_stay_within_bounds() {
+    let made = |function: &str, parts: &[&str]| {
+        let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+        super::makefile::changed_words(function, &parts)
+    };
+    let long = "a ".repeat(30_000);
+    assert_eq!(made("subst", &["a", &long, &long]), "");
+    assert_eq!(made("addprefix", &[&long, &long]), "");
+    assert_eq!(made("patsubst", &["%", &long, &long]), "");
+    assert_eq!(made("subst", &["a", "bc", "a ba"]), "bc bbc");
+    assert_eq!(made("addsuffix", &[".go", "a b"]), "a.go b.go");
+}

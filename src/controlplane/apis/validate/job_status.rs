@@ -80,6 +80,11 @@ impl Change<'_> {
         is(self.new, kind) != is(self.old, kind)
     }
 
+    /// Returns true if a job is finished, and this or a field of its status is new.
+    fn finishes_with(&self, field: &str) -> bool {
+        is_finished(self.new) && (!is_finished(self.old) || self.changes(field))
+    }
+
     fn is_indexed(&self) -> bool {
         self.spec["completionMode"] == "Indexed"
     }
@@ -125,20 +130,18 @@ impl Change<'_> {
 
     /// A finished job has no pods left, and has begun once.
     fn finished(&self, causes: &mut Vec<Cause>) {
-        let (new, finished) = (self.new, is_finished(self.new));
-        let turns = finished != is_finished(self.old);
-        if finished && (turns || self.changes("active")) && number(new, "active") > 0 {
+        let new = self.new;
+        if self.finishes_with("active") && number(new, "active") > 0 {
             let detail = "active>0 is invalid for finished job";
             causes.push(Cause::invalid("status.active", &new["active"], detail));
         }
         let never_began = self.spec["suspend"] == true && self.spec["completions"] == 0;
-        let begins = turns || self.changes("startTime");
-        if finished && begins && new["startTime"].is_null() && !never_began {
+        if self.finishes_with("startTime") && new["startTime"].is_null() && !never_began {
             causes.push(Cause::required("status.startTime", "startTime is required for finished job"));
         }
         let uncounted = &new["uncountedTerminatedPods"];
         let left = items(&uncounted["failed"]).len() + items(&uncounted["succeeded"]).len();
-        if finished && (turns || self.changes("uncountedTerminatedPods")) && left > 0 {
+        if self.finishes_with("uncountedTerminatedPods") && left > 0 {
             let detail = "uncountedTerminatedPods needs to be empty for finished job";
             causes.push(Cause::invalid("status.uncountedTerminatedPods", uncounted, detail));
         }
@@ -146,9 +149,8 @@ impl Change<'_> {
 
     /// Numbers of pods that leave or are ready.
     fn pods(&self, causes: &mut Vec<Cause>) {
-        let (new, finished) = (self.new, is_finished(self.new));
-        let turns = finished != is_finished(self.old);
-        if finished && (turns || self.changes("terminating")) && number(new, "terminating") > 0 {
+        let new = self.new;
+        if self.finishes_with("terminating") && number(new, "terminating") > 0 {
             let detail = "terminating>0 is invalid for finished job";
             causes.push(Cause::invalid("status.terminating", &new["terminating"], detail));
         }

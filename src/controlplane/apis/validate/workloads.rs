@@ -331,3 +331,27 @@ pub fn stateful_set_update(object: &Value, current: &Value, causes: &mut Vec<Cau
         causes.push(Cause::forbidden("spec", detail));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use serde_json::json;
+
+    #[test]
+    fn a_daemon_set_replaces_some_pods_in_one_way_only() {
+        let refused = |gone: Value, more: Value| {
+            let mut causes = Vec::new();
+            let rolling = json!({"maxUnavailable": gone, "maxSurge": more});
+            daemon_update_strategy(&json!({"type": "RollingUpdate", "rollingUpdate": rolling}), &mut causes);
+            causes.iter().map(|one| format!("{}: {}\n", one.field, one.message)).collect::<String>()
+        };
+        assert_eq!(refused(json!(1), json!(0)) + &refused(json!(0), json!("10%")), "");
+        expect![[r#"
+            spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0
+            spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero
+            spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "200%": must not be greater than 100%
+        "#]]
+        .assert_eq(&[refused(json!(0), json!(0)), refused(json!(1), json!(1)), refused(json!("200%"), json!(0))].concat());
+    }
+}

@@ -190,6 +190,7 @@ fn everyday(node: &yaml::Node) -> Option<Value> {
 }
 
 /// The value of a text of YAML, with every number a float64.
+///
 /// # Errors
 /// The words of Go's library.
 fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
