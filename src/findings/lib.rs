@@ -3,7 +3,6 @@
 //!
 //! Read `facts` for what is known, a file of `rules` for a rule, `life` for what becomes of what they tell.
 
-pub mod facts;
 pub mod hot_loop;
 mod life;
 pub mod rule;
@@ -16,12 +15,13 @@ pub use life::Ignored;
 pub use rule::Rule;
 pub use rules::{RULES, page, rule};
 
-use facts::Table;
 use jiff::{SignedDuration, Timestamp};
 use life::Life;
-use opdev_event::{Event, LoopFound, LoopKind, Reconcile};
+use opdev_event::{Event, LoopFound, LoopKind, ProcessChanged, Reconcile};
+use opdev_facts::Table;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use rule::Told;
+use rules::cache::cache_mutated;
 
 /// The time between two looks of rules of absence while they wait.
 const TICK: SignedDuration = SignedDuration::from_secs(1);
@@ -35,6 +35,12 @@ pub struct Findings {
     quiet: bool,
     /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
     stopping: bool,
+    /// client-go looks for objects of the cache that the program changes.
+    detects: bool,
+    /// When a program was started that was saved after its cache had been changed in place.
+    cache_saved: Option<Timestamp>,
+    /// The end of the newest reconcile that was traced.
+    newest: Option<Timestamp>,
 }
 
 impl Findings {
@@ -48,6 +54,11 @@ impl Findings {
         Findings { quiet: !experiments, ..self }
     }
 
+    /// With client-go's detector in the program: it needs its time before all is told.
+    pub fn detecting(self) -> Findings {
+        Findings { detects: true, ..self }
+    }
+
     /// Takes in an event, and says what follows.
     pub fn see(&mut self, event: &Event) -> Vec<Event> {
         if self.stopping {
@@ -56,8 +67,8 @@ impl Findings {
         match event {
             Event::Stopping { .. } => self.stopping = true,
             Event::Started(started) => {
-                let (life, quiet) = (self.life.anew(), self.quiet);
-                *self = Findings { life, quiet, ..Findings::default() };
+                let (life, quiet, detects) = (self.life.anew(), self.quiet, self.detects);
+                *self = Findings { life, quiet, detects, ..Findings::default() };
                 self.table.embedded = started.cluster.embedded;
             }
             Event::Reconciled(reconcile) => return self.reconciled(reconcile),
@@ -94,10 +105,11 @@ impl Findings {
             Event::ProcessChanged(run) => {
                 if let opdev_event::ProcessState::Running { files, .. } = &run.state {
                     self.table.restarted(run.at, !files.is_empty());
+                    self.cache_saved = Some(run.at).filter(|_| !files.is_empty());
                     return self.life.saved(files, run.at, false);
                 }
                 self.table.stopped();
-                return self.program_ended(run.at);
+                return self.program_ended(run);
             }
             Event::Log(line) => {
                 let missing = self.table.missing_kinds.hear(line);
@@ -117,7 +129,9 @@ impl Findings {
 
     /// True while a rule may still tell something of what has happened, though nothing else happens.
     pub fn is_undecided(&self) -> bool {
-        !self.stopping && self.table.is_undecided(self.asks_at_all())
+        let looks = |newest| self.table.now.duration_since(newest) < cache_mutated::LOOKED_AT;
+        let detecting = self.detects && self.newest.is_some_and(looks);
+        !self.stopping && (detecting || self.table.is_undecided(self.asks_at_all()))
     }
 
     /// Judges by the time alone.
@@ -140,15 +154,23 @@ impl Findings {
         if self.table.started.is_some_and(there) {
             events.extend(self.life.over(rules::answers::kind_missing::RULE.id, self.table.now));
         }
+        let is_fixed = |saved| self.table.now.duration_since(saved) >= cache_mutated::FIXED;
+        if self.cache_saved.is_some_and(is_fixed) {
+            self.cache_saved = None;
+            events.extend(self.life.over(cache_mutated::RULE.id, self.table.now));
+        }
         events
     }
 
     /// The program has ended by itself, or was ended.
-    fn program_ended(&mut self, at: Timestamp) -> Vec<Event> {
+    fn program_ended(&mut self, run: &ProcessChanged) -> Vec<Event> {
+        let at = run.at;
+        self.cache_saved = None;
         let missed = self.table.missing_kinds.ended(at);
-        let told =
+        let missed =
             missed.iter().map(|(kind, seconds)| rules::answers::kind_missing::told(kind, Some(*seconds), at));
-        self.life.told(told.collect(), at)
+        let told = missed.chain(cache_mutated::told(run)).collect();
+        self.life.told(told, at)
     }
 
     /// Custom resources that opdev should reconcile once to find out whether the operator missed a change,
@@ -175,6 +197,8 @@ impl Findings {
         }
         if evidence.is_guessed() {
             rules::doubt(&mut told);
+        } else {
+            self.newest = Some(evidence.ended);
         }
         told.iter_mut().for_each(|told| told.place_in(&evidence));
         self.table.answered(&evidence);

@@ -19,6 +19,8 @@ const APART: SignedDuration = SignedDuration::from_secs(1);
 const QUIET: u32 = 3;
 /// Reconciles that are named.
 const NAMED: usize = 8;
+/// Rules whose findings end once a program has run for a while without them.
+const ENDS_BY_TIME: [&str; 2] = ["kind-missing", "cache-mutated"];
 /// Findings that are kept.
 const KEPT: usize = 500;
 
@@ -85,7 +87,7 @@ impl Life {
 
     pub(super) fn waits(&self) -> bool {
         let goes_on = |one: &One| one.storm && (!one.by_chance || one.quiet.is_some());
-        self.open.iter().any(|(key, one)| one.news || goes_on(one) || key.0 == "kind-missing")
+        self.open.iter().any(|(key, one)| one.news || goes_on(one) || ENDS_BY_TIME.contains(&key.0))
     }
 
     /// All findings of a rule end.

@@ -1,10 +1,10 @@
 //! A rule, and what it tells. Read `rules` for the rules themselves, `life` for what becomes of what they
 //! tell.
 
-use super::facts::Table;
 use jiff::Timestamp;
 use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{FindingSeverity, Place};
+use opdev_facts::Table;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// When a finding ends.

@@ -1,7 +1,7 @@
 //! The audience of a program's calls, and the notices about its webhooks.
 
 use opdev_event::Notice;
-use opdev_findings::facts::observed::ObservedCall;
+use opdev_facts::observed::ObservedCall;
 use std::fmt;
 use std::sync::Arc;
 

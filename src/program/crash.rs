@@ -79,11 +79,15 @@ fn hint(message: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
+/// The ends of a line whose panic was caught and went on; the longer one since Go 1.25.
+const REPANICKED: [&str; 2] = [" [recovered]", " [recovered, repanicked]"];
+
 /// A panic or a fatal error of Go.
 fn panic(lines: &[String], root: &Path, module: &str) -> Option<Reason> {
     let at =
         lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "))?;
-    let message = lines[at].trim_end_matches(" [recovered]").to_owned();
+    let message =
+        REPANICKED.iter().fold(lines[at].as_str(), |line, end| line.trim_end_matches(end)).to_owned();
     let place = lines[at..].iter().find_map(|line| frame(line, root, module));
     Some(Reason { message: Some(message), place, hint: None })
 }

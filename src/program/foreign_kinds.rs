@@ -8,7 +8,7 @@ use kube::Client;
 use opdev_client::{ApiError, OWN_MANAGER, send};
 use opdev_event::Level;
 use opdev_event::sink::EventSink;
-use opdev_findings::facts::missing_kinds::MissingKind;
+use opdev_facts::missing_kinds::MissingKind;
 use opdev_object::yaml;
 use opdev_os::read;
 use opdev_os::small_file::small_text;

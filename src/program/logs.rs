@@ -2,7 +2,7 @@
 //! and whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
 
 use opdev_event::{Level, mask};
-use opdev_findings::facts::record::LineName;
+use opdev_facts::record::LineName;
 use serde_json::{Map, Value};
 
 /// Returns the message of a line that tells an error, with the error itself; `None` for every other line.

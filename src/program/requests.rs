@@ -12,7 +12,7 @@ use opdev_event::{
     CANNOT_BE_ASKED, Call, Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, SourcesTask, Task,
 };
-use opdev_findings::facts::record::{ReconcileNow, Why};
+use opdev_facts::record::{ReconcileNow, Why};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use opdev_operator::manager::verdict;
 use opdev_sources::Sources;

@@ -27,7 +27,7 @@ use opdev_project::program::settings::{Build, Plan};
 use opdev_project::program::webhooks;
 use opdev_project::trust::Trust;
 use opdev_sources::Sources;
-use opdev_trace::instrument::{ManagerOptions, python};
+use opdev_trace::instrument::{self, ManagerOptions, python};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -303,6 +303,11 @@ async fn trace(
         let options = ManagerOptions { webhook_cert_dir, ..ManagerOptions::default() };
         let more = opdev_trace::instrument::environment(tracing.socket(), &options);
         environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        // It ends a program that changes its cache: for opdev ci, not for a session or a rehearsal.
+        if place.choice.in_memory && place.audit.is_none() {
+            let detector = instrument::CACHE_MUTATION_DETECTOR;
+            environment.traced.insert(detector.to_owned(), "true".to_owned());
+        }
         tracing.show_code_below(&place.project.root);
         Ok(Some(Arc::new(tracing)))
     });

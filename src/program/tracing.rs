@@ -12,8 +12,8 @@ use opdev_controlplane::{
 use opdev_event::sink::EventSink;
 use opdev_event::sink::ReconcileSink;
 use opdev_event::{Diagnostic, Event, FaultRule, Level, Notice, Reconcile};
-use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
-use opdev_findings::facts::record::{ReconcileNow, Traced};
+use opdev_facts::observed::{ObservedCall, ObservedEvent, Seen};
+use opdev_facts::record::{ReconcileNow, Traced};
 use opdev_object::meta;
 use opdev_os::small_file::small_text;
 use opdev_sources::chart_problems;

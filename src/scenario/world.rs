@@ -165,8 +165,9 @@ impl World {
         let (tell, news) = watch::channel(0);
         let listener = keeping(&kept, tell);
         let settings = &setup.project.settings;
-        let findings =
-            Findings::ignoring(settings.ignored()).asking(settings.findings.experiments != Some(false));
+        let findings = Findings::ignoring(settings.ignored())
+            .asking(settings.findings.experiments != Some(false))
+            .detecting();
         let (ask, requests) = mpsc::channel(16);
         let bus = bus::start(
             State::default(),

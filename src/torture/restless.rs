@@ -168,7 +168,7 @@ fn often(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opdev_findings::facts::record::{Begin, TraceCause, TraceObject, Why};
+    use opdev_facts::record::{Begin, TraceCause, TraceObject, Why};
 
     fn begin(why: Why, error: &str) -> Begin {
         let object = TraceObject {

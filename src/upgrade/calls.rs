@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use kube::Client;
 use kube::client::Body;
 use opdev_client::{MERGE, STRATEGIC};
-use opdev_findings::facts::observed::ObservedCall;
+use opdev_facts::observed::ObservedCall;
 use opdev_generate::rbac::observed::Rights;
 use opdev_object::api_path::ApiPath;
 use opdev_object::yaml;

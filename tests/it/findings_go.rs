@@ -61,6 +61,19 @@ fn a_second_reconcile_of_a_go_operator_is_judged() {
     }
 }
 
+/// `opdev ci` turns client-go's detector on: what a program changes in its cache ends it, and is named.
+#[test]
+#[cfg_attr(not(go), ignore = "needs Go")]
+fn an_object_of_the_cache_that_is_changed_fails_a_scenario() {
+    let (_folder, project) = operator();
+    let out = ci(&project, "cache-mutated", &["--no-disturb"]);
+    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.lines().any(|line| line.ends_with("opdev explain cache-mutated")), "{said}");
+    let out = ci(&project, "healthy-copy", &["--no-disturb"]);
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stdout));
+}
+
 /// `opdev ci` deletes a child of its own accord: that a controller does not hear of it is known then, and fails
 /// the scenario.
 #[test]

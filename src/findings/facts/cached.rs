@@ -10,24 +10,24 @@ const MOST: usize = 5_000;
 
 /// A kind in a cache.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cache {
+pub struct Cache {
     /// Objects that the cache holds, where these are many.
-    pub(crate) objects: usize,
+    pub objects: usize,
     /// Objects that reconciles have read or that led to one.
-    pub(crate) used: HashSet<ObjectKey>,
+    pub used: HashSet<ObjectKey>,
     /// The first reconcile that read one: controller, object and number.
-    pub(crate) reader: Option<(String, ObjectRef, u64)>,
+    pub reader: Option<(String, ObjectRef, u64)>,
     /// True if a reconcile has read one since it was told.
-    pub(crate) news: bool,
+    pub news: bool,
 }
 
 /// The caches of a process, by kind.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Caches(pub(crate) HashMap<(String, String), Cache>);
+pub struct Caches(pub HashMap<(String, String), Cache>);
 
 impl Caches {
     /// Takes in what the cache of each kind holds, and which of it is used.
-    pub(super) fn take(&mut self, evidence: &Evidence) {
+    pub(crate) fn take(&mut self, evidence: &Evidence) {
         let kind = |key: &ObjectKey| (key.group.clone(), key.kind.clone());
         for cache in self.0.values_mut() {
             cache.objects = 0;

@@ -23,7 +23,7 @@ struct Change {
 
 impl Table {
     /// Notes which workloads have to be rolled because of what a reconcile has changed.
-    pub(super) fn take_configs(&mut self, evidence: &Evidence, track: &mut Track) {
+    pub(crate) fn take_configs(&mut self, evidence: &Evidence, track: &mut Track) {
         let primary = evidence.object.key();
         let read = track.configs.take(&evidence.configs).into_iter();
         // The program's own write is told by the reconcile that made it.

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 /// Failures of one object in a row.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Failures {
+pub struct Failures {
     /// Number of reconciles; conflicts are none.
-    pub(crate) row: u32,
+    pub row: u32,
     /// When the first one began.
-    pub(crate) since: Timestamp,
+    pub since: Timestamp,
     /// Number of retries in a row that came sooner than the reconcile before had asked for beside its error.
-    pub(crate) ignored: u32,
+    pub ignored: u32,
     /// How long after the reconcile before the newest one came, and what had been asked for.
-    pub(crate) came: Option<(SignedDuration, Duration)>,
+    pub came: Option<(SignedDuration, Duration)>,
     wish: Option<Duration>,
 }
 
 impl Failures {
     /// Takes in whether a reconcile failed, with the end of the one before.
-    pub(super) fn take(&mut self, evidence: &Evidence, ended: Timestamp) {
+    pub(crate) fn take(&mut self, evidence: &Evidence, ended: Timestamp) {
         let failures = self;
         let conflict = |refused: &opdev_event::evidence::RefusalFact| {
             refused.status == 409 && refused.reason == "Conflict" && evidence.error.contains(&refused.message)

@@ -13,23 +13,23 @@ const APART: usize = 5;
 
 /// Reconciles of a controller in a row that changed nothing, with more goroutines after each than before.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Growth {
-    pub(crate) row: u32,
-    pub(crate) since: Timestamp,
+pub struct Growth {
+    pub row: u32,
+    pub since: Timestamp,
     /// The end of the newest one.
-    pub(crate) last: Timestamp,
+    pub last: Timestamp,
     /// The number at the first end.
-    pub(crate) first: u32,
+    pub first: u32,
     /// The object of the first one.
-    pub(crate) object: ObjectRef,
+    pub object: ObjectRef,
     /// True if there were never more than after the newest one.
-    pub(crate) rises: bool,
+    pub rises: bool,
     recent: VecDeque<u32>,
 }
 
 impl Growth {
     /// Takes in how many goroutines a process has after a reconcile, and when that process was started.
-    pub(super) fn take(&mut self, evidence: &Evidence, started: Option<Timestamp>) {
+    pub(crate) fn take(&mut self, evidence: &Evidence, started: Option<Timestamp>) {
         let warm = started.is_some_and(|started| evidence.at.duration_since(started) >= WARM);
         let changed = evidence.writes.iter().any(|write| !write.unchanged && !is_never(&write.object));
         let failed = !evidence.error.is_empty() || !evidence.panic.is_empty();

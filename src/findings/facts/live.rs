@@ -12,7 +12,7 @@ use serde_json::Value;
 
 impl Table {
     /// An object as the API server has it.
-    pub(crate) fn object_seen(&mut self, seen: &ObjectSeen) {
+    pub fn object_seen(&mut self, seen: &ObjectSeen) {
         let key = seen.object_ref.key();
         self.child_seen(&key, seen.object_ref.uid.as_deref(), seen.at);
         if key.group == "apps"
@@ -98,7 +98,7 @@ impl Table {
     }
 
     /// A child is there.
-    pub(crate) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
+    pub fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
         self.now = self.now.max(at);
         self.shown.insert(key.clone(), at);
         if let Some(maker) = self.makers.get_mut(key) {
@@ -110,7 +110,7 @@ impl Table {
     }
 
     /// An object is gone.
-    pub(crate) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
+    pub fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
         self.now = self.now.max(at);
         self.outside(key, None, "deleted", at);
         if let ("Pod", Some(namespace)) = (key.kind.as_str(), &key.namespace) {

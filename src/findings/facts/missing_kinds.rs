@@ -56,7 +56,7 @@ struct Said {
 
 /// The kinds that the running program misses.
 #[derive(Debug, Default)]
-pub(crate) struct MissingKinds {
+pub struct MissingKinds {
     said: BTreeMap<MissingKind, Said>,
     /// When it said that a cache was not filled.
     ends: Option<Timestamp>,
@@ -64,7 +64,7 @@ pub(crate) struct MissingKinds {
 
 impl MissingKinds {
     /// Takes in a line of the program. The kind, where it has said before that it is missing.
-    pub(crate) fn hear(&mut self, line: &LogLine) -> Option<MissingKind> {
+    pub fn hear(&mut self, line: &LogLine) -> Option<MissingKind> {
         if line.message.contains(ENDS) {
             self.ends = Some(line.at);
         }
@@ -81,7 +81,7 @@ impl MissingKinds {
     }
 
     /// The program has ended: the kinds because of which, with the seconds that it has waited.
-    pub(crate) fn ended(&mut self, at: Timestamp) -> Vec<(MissingKind, i64)> {
+    pub fn ended(&mut self, at: Timestamp) -> Vec<(MissingKind, i64)> {
         let ends = self.ends.take().is_some_and(|ends| at.duration_since(ends) < SILENT);
         let said = std::mem::take(&mut self.said);
         let missed = said
@@ -92,7 +92,7 @@ impl MissingKinds {
     }
 
     /// True if a program that runs since a time would have said it again.
-    pub(crate) fn are_there(&self, started: Timestamp, now: Timestamp) -> bool {
+    pub fn are_there(&self, started: Timestamp, now: Timestamp) -> bool {
         // A reconcile that fails is tried again with growing pauses.
         let silent = |said: &Said| now.duration_since(said.last) >= SILENT.max(said.gap * 3);
         now.duration_since(started) >= SILENT && self.said.values().all(silent)

@@ -19,7 +19,7 @@ const PLANE: [&str; 8] = [
 ];
 
 /// True if objects of a kind are never judged.
-pub(crate) fn is_never(object: &ObjectRef) -> bool {
+pub fn is_never(object: &ObjectRef) -> bool {
     let name = object.name.as_str();
     NEVER.contains(&object.gvk.kind.as_str())
         || object.gvk.kind == "Secret" && name.starts_with("sh.helm.release.")
@@ -27,16 +27,16 @@ pub(crate) fn is_never(object: &ObjectRef) -> bool {
 }
 
 /// True if a manager writes in answer to others.
-pub(crate) fn is_plane(manager: &str) -> bool {
+pub fn is_plane(manager: &str) -> bool {
     PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
 }
 
 /// Stands for the name of a custom resource in the name of a child.
-pub(crate) const NAME: &str = "NAME";
+pub const NAME: &str = "NAME";
 
 /// The name of a child with `NAME` in the place of the name of its custom resource, at its beginning, at its
 /// end or between signs.
-pub(super) fn around(child: &str, name: &str) -> Option<String> {
+pub(crate) fn around(child: &str, name: &str) -> Option<String> {
     let sign = |c: char| !c.is_ascii_alphanumeric();
     if name.is_empty() {
         return None;
@@ -59,7 +59,7 @@ const OF_KUBERNETES: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes"];
 
 /// True if a finalizer is a program's, not Kubernetes' own. Many programs name theirs without a slash, and
 /// domains under `x-k8s.io` belong to projects.
-pub(crate) fn is_programs(finalizer: &str) -> bool {
+pub fn is_programs(finalizer: &str) -> bool {
     let domain = finalizer.split_once('/').map_or(finalizer, |(domain, _)| domain);
     let of =
         |root: &str| domain.strip_suffix(root).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
@@ -67,7 +67,7 @@ pub(crate) fn is_programs(finalizer: &str) -> bool {
 }
 
 /// A call with its field, as what it is told apart by. The path of a create does not name the object.
-pub(crate) fn call_of(refusal: &RefusalFact) -> String {
+pub fn call_of(refusal: &RefusalFact) -> String {
     let name = refusal.object.as_ref().filter(|_| !refusal.target.contains('/'));
     let name = name.map(|object| format!("/{}", object.name)).unwrap_or_default();
     let (verb, target) = (&refusal.verb, &refusal.target);
@@ -76,7 +76,7 @@ pub(crate) fn call_of(refusal: &RefusalFact) -> String {
 
 /// True if this refusal is why the reconcile failed, as far as its error tells: one that the code has ignored
 /// is no fault because something else failed later.
-pub(crate) fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
+pub fn failed_by(evidence: &Evidence, refusal: &RefusalFact) -> bool {
     let error = evidence.error.as_str();
     if error.is_empty() || refusal.message.is_empty() {
         return !error.is_empty();

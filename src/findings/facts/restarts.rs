@@ -20,7 +20,7 @@ const OF_THE_PROCESS: [&str; 5] = [
 
 /// The reconciles of an object by one controller before a restart.
 #[derive(Clone, Debug)]
-pub(super) struct Before {
+pub(crate) struct Before {
     ended: Timestamp,
     state: Option<(i64, u64)>,
     /// Versions of other objects that it had read by name.
@@ -29,17 +29,17 @@ pub(super) struct Before {
 
 /// A field that restarts have changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rewritten {
+pub struct Rewritten {
     /// Number of restarts.
-    pub(crate) times: u32,
+    pub times: u32,
     /// The newest reconcile that did so.
-    pub(crate) reconcile: u64,
-    pub(crate) shown: (String, String),
+    pub reconcile: u64,
+    pub shown: (String, String),
 }
 
 impl Table {
     /// A program is started: once more the one of before, or, where files were saved, another one.
-    pub(super) fn take_restart(&mut self, same: bool, at: Timestamp) {
+    pub(crate) fn take_restart(&mut self, same: bool, at: Timestamp) {
         if !same {
             self.rewritten.clear();
             self.before.clear();
@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Takes in the first reconcile of an object after a restart.
-    pub(super) fn take_rewritten(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_rewritten(&mut self, evidence: &Evidence) {
         let place = (evidence.controller.clone(), evidence.object.key());
         let Some(before) = self.before.remove(&place) else { return };
         let start = |cause: &Cause| matches!(cause.kind, CauseKind::Start);
@@ -98,7 +98,7 @@ impl Table {
     }
 
     /// Notes when objects were written last.
-    pub(super) fn take_written_at(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_written_at(&mut self, evidence: &Evidence) {
         for write in evidence.writes.iter().filter(|write| !write.unchanged && !is_never(&write.object)) {
             self.written_at.insert(write.object.key(), write.at);
         }

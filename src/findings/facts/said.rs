@@ -21,15 +21,15 @@ const TROUBLE: [&str; 12] = [
 
 /// The state that a status tells of.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StatusWords {
+pub struct StatusWords {
     /// True if a condition Ready or Available is true, as far as known for the newest generation.
-    pub(crate) ready: bool,
+    pub ready: bool,
     /// True if anything in it may tell of a failure.
-    pub(crate) trouble: bool,
+    pub trouble: bool,
 }
 
 impl StatusWords {
-    pub(super) fn of(object: &Value) -> StatusWords {
+    pub(crate) fn of(object: &Value) -> StatusWords {
         let (status, generation) = (&object["status"], meta::generation(object));
         let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
         let newest =

@@ -9,11 +9,11 @@ const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 /// The labels that a workload selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Selects(BTreeMap<String, String>);
+pub struct Selects(BTreeMap<String, String>);
 
 impl Selects {
     /// Reads the selector of a workload. `None` for other kinds, and where it is more than a set of labels.
-    pub(super) fn of(key: &ObjectKey, object: &Value) -> Option<Selects> {
+    pub(crate) fn of(key: &ObjectKey, object: &Value) -> Option<Selects> {
         if key.group != "apps" || !WORKLOADS.contains(&key.kind.as_str()) {
             return None;
         }
@@ -26,7 +26,7 @@ impl Selects {
     }
 
     /// As `kubectl get --selector` takes it.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let labels: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.join(",")
     }

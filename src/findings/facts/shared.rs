@@ -10,7 +10,7 @@ const SHARERS: usize = 8;
 
 impl Table {
     /// Notes whose reconciles look after children that were made for another custom resource.
-    pub(super) fn take_sharers(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_sharers(&mut self, evidence: &Evidence) {
         let primary = evidence.object.key();
         let single = evidence.reads.iter().filter(|read| !read.version.is_empty() && !read.missing);
         let read = single.filter_map(|read| read.objects.first());
@@ -28,7 +28,7 @@ impl Table {
 
     /// How often a child was made again after the program itself had deleted it, since the last event from
     /// outside, and when it was made first since.
-    pub(super) fn again(
+    pub(crate) fn again(
         &self,
         before: Option<&Maker>,
         at: Timestamp,
@@ -46,7 +46,7 @@ impl Table {
 
     /// True if a list had lacked an object of the same content for the same custom resource before this one was
     /// made.
-    pub(super) fn is_double(&self, write: &WriteFact, evidence: &Evidence) -> bool {
+    pub(crate) fn is_double(&self, write: &WriteFact, evidence: &Evidence) -> bool {
         let same = |key: &ObjectKey| {
             let maker = self.makers.get(key);
             let made = maker.is_some_and(|maker| {
@@ -66,7 +66,7 @@ impl Table {
     }
 
     /// True if a custom resource that shares the child is still there.
-    pub(crate) fn is_needed(&self, child: &Maker) -> bool {
+    pub fn is_needed(&self, child: &Maker) -> bool {
         let lives = |live: &super::Live| live.gone.is_none();
         child.sharers.iter().any(|sharer| self.live.get(sharer).is_some_and(lives))
     }
@@ -75,13 +75,13 @@ impl Table {
 impl Maker {
     /// True if more than one custom resource uses it, or nothing of its name comes from the custom resource:
     /// then the next one uses it, too.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         !self.sharers.is_empty() || has_own_name(&self.object, &self.primary)
     }
 }
 
 /// True if nothing of a child's name comes from its custom resource.
-pub(crate) fn has_own_name(child: &ObjectRef, primary: &ObjectRef) -> bool {
+pub fn has_own_name(child: &ObjectRef, primary: &ObjectRef) -> bool {
     let uid = primary.uid.as_deref().and_then(|uid| uid.get(..8));
     !primary.name.is_empty()
         && !child.name.contains(&primary.name)

@@ -21,7 +21,7 @@ pub fn names_pods(error: &str) -> bool {
 impl Table {
     /// True if a simulated pod may be why the reconcile failed: it looked for pods or their addresses, and no
     /// answer of the API server or of the cache is in its error.
-    pub(super) fn fails_by_pods(&self, evidence: &Evidence) -> bool {
+    pub(crate) fn fails_by_pods(&self, evidence: &Evidence) -> bool {
         let error = evidence.error.as_str();
         let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
         let answered = evidence

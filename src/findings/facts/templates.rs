@@ -13,7 +13,7 @@ const RELOADS: [&str; 5] = ["reload", "watch", "refresh", "sidecar", "config-syn
 
 /// How pods take configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Takes {
+pub enum Takes {
     /// In files that the kubelet renews; the process may read them again.
     Files,
     /// In files by subPath, which nobody renews.
@@ -34,12 +34,12 @@ struct Use {
 
 /// The configuration that a workload takes, and when the workload was changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Template {
+pub struct Template {
     /// Pods that it asks for; those of a DaemonSet are not counted.
-    pub(crate) wanted: i64,
-    pub(crate) generation: i64,
+    pub wanted: i64,
+    pub generation: i64,
     /// When it was made, or its newest generation was seen first.
-    pub(crate) changed: Timestamp,
+    pub changed: Timestamp,
     uses: Vec<Use>,
     /// True if something in it reads configuration anew, or rolls the pods from outside.
     reloads: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Template {
 
 impl Template {
     /// Reads a workload.
-    pub(super) fn of(object: &Value, at: Timestamp, before: Option<&Template>) -> Template {
+    pub(crate) fn of(object: &Value, at: Timestamp, before: Option<&Template>) -> Template {
         let (spec, generation) = (&object["spec"], meta::generation(object));
         let template = &spec["template"];
         let kept = spec["updateStrategy"]["type"] == "OnDelete";
@@ -72,7 +72,7 @@ impl Template {
     }
 
     /// How the pods take the field of an object that has changed.
-    pub(crate) fn takes(&self, config: &ObjectKey, path: &str) -> Option<Takes> {
+    pub fn takes(&self, config: &ObjectKey, path: &str) -> Option<Takes> {
         let of = |one: &&Use| one.kind == config.kind && one.name == config.name;
         let key = |one: &&Use| one.keys.is_empty() || one.keys.iter().any(|key| is_path(path, key));
         let found = self.uses.iter().filter(of).filter(key).map(|one| one.takes).max()?;
@@ -90,7 +90,7 @@ fn is_path(path: &str, key: &str) -> bool {
 }
 
 /// True if a path lies in the data of a ConfigMap or Secret.
-pub(super) fn is_data(path: &str) -> bool {
+pub(crate) fn is_data(path: &str) -> bool {
     [".data", ".binaryData", ".stringData"].iter().any(|field| {
         path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     })
@@ -157,7 +157,7 @@ fn of_volumes(pod: &Value, uses: &mut Vec<Use>) {
 
 /// How a reconcile came to know of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChangedBy {
+pub enum ChangedBy {
     /// It has made it.
     Program,
     /// It was woken by it.
@@ -171,11 +171,11 @@ const READ: usize = 4;
 
 /// The content of ConfigMaps and Secrets that reconciles have read by name, as hashes of keys and values.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReadConfigs(HashMap<ObjectKey, Vec<(u64, u64)>>);
+pub struct ReadConfigs(HashMap<ObjectKey, Vec<(u64, u64)>>);
 
 impl ReadConfigs {
     /// Takes in what a reconcile has read, and returns the values that the one before had read otherwise.
-    pub(super) fn take(&mut self, configs: &[ConfigFact]) -> Vec<(ObjectRef, Vec<String>)> {
+    pub(crate) fn take(&mut self, configs: &[ConfigFact]) -> Vec<(ObjectRef, Vec<String>)> {
         let mut changed = Vec::new();
         for config in configs {
             let now: Vec<(u64, u64)> =

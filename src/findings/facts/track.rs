@@ -14,105 +14,105 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// Writes of one path whose times are kept.
-pub(crate) const KEPT: usize = 12;
+pub const KEPT: usize = 12;
 /// The version of an object that is not there.
-pub(crate) const ABSENT: &str = "-";
+pub const ABSENT: &str = "-";
 /// Fields of objects that a reconcile has written.
 type WrittenFields = HashSet<(ObjectKey, String)>;
 
 /// Facts about the reconciles of one object by one controller.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Track {
-    pub(crate) object: ObjectRef,
+pub struct Track {
+    pub object: ObjectRef,
     /// Reconciles so far.
-    pub(crate) count: u64,
-    pub(crate) began: Timestamp,
-    pub(crate) ended: Timestamp,
-    pub(crate) requeue: Option<Duration>,
+    pub count: u64,
+    pub began: Timestamp,
+    pub ended: Timestamp,
+    pub requeue: Option<Duration>,
     /// The period that its good reconciles ask for.
-    pub(crate) period: Option<Duration>,
+    pub period: Option<Duration>,
     /// The error or the panic that its newest reconcile ended with; empty where it ended well.
-    pub(crate) error: String,
-    pub(crate) errors: u32,
+    pub error: String,
+    pub errors: u32,
     /// True if a simulated pod may be why the newest reconcile failed.
-    pub(crate) by_pods: bool,
-    pub(crate) errors_since: Timestamp,
+    pub by_pods: bool,
+    pub errors_since: Timestamp,
     /// Failures in a row, whatever their errors.
-    pub(crate) failures: Failures,
+    pub failures: Failures,
     /// When something from outside led to a reconcile last.
-    pub(super) outside_at: Timestamp,
+    pub(crate) outside_at: Timestamp,
     /// When it has written the status of its object last.
-    pub(crate) status_at: Option<Timestamp>,
+    pub status_at: Option<Timestamp>,
     /// When the reconcile before the newest one ended.
-    pub(crate) ended_before: Timestamp,
+    pub ended_before: Timestamp,
     /// A change from outside of an object that it has read.
-    pub(crate) unheard: Option<Unheard>,
+    pub unheard: Option<Unheard>,
     /// Paths that were written since the last event from outside.
-    pub(crate) fields: HashMap<(ObjectKey, String), Field>,
+    pub fields: HashMap<(ObjectKey, String), Field>,
     /// Status writes in a row that changed nothing but times.
-    pub(crate) times_only: u32,
+    pub times_only: u32,
     /// Writes in a row that changed nothing, by object.
-    pub(crate) unchanged: HashMap<ObjectKey, u32>,
+    pub unchanged: HashMap<ObjectKey, u32>,
     /// Reconciles in a row that asked to run again and did nothing.
-    pub(crate) idle: u32,
-    pub(crate) idle_since: Timestamp,
+    pub idle: u32,
+    pub idle_since: Timestamp,
     idle_calls: u64,
     /// Children that were read or written, with the number of the reconcile that did so last.
-    pub(crate) touched: HashMap<ObjectKey, u64>,
+    pub touched: HashMap<ObjectKey, u64>,
     /// The object that the newest reconcile touched last, and the one before the newest generation.
     last_touched: (Option<ObjectKey>, Option<ObjectKey>),
     generation: i64,
     /// The reconcile that saw this generation first.
-    pub(crate) renewed: u64,
+    pub renewed: u64,
     /// True if it has written the status of its object.
-    pub(crate) writes_status: bool,
+    pub writes_status: bool,
     /// Versions of other objects that it has read by name, in the last reconcile and in the one before.
-    pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
+    pub versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
     /// Fields that it has written, in the last reconcile and in the one before; a create is `+`, a deletion
     /// `-`.
-    pub(crate) written: (WrittenFields, WrittenFields),
+    pub written: (WrittenFields, WrittenFields),
     /// Kinds of which it has deleted objects, with the number of the reconcile that did so first.
     deleted: HashMap<String, u64>,
     /// When children were made since the last event from outside, by kind.
-    pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
+    pub made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
-    pub(crate) by_timer: bool,
+    pub by_timer: bool,
     /// The changes that led to its newest reconciles.
-    pub(crate) wakes: Wakes,
+    pub wakes: Wakes,
     /// Configuration that its newest reconcile has read by name.
-    pub(crate) configs: ReadConfigs,
+    pub configs: ReadConfigs,
 }
 
 /// A change that nobody has answered.
 #[derive(Clone, Debug)]
-pub(crate) struct Unheard {
-    pub(crate) at: Timestamp,
-    pub(crate) object: ObjectKey,
+pub struct Unheard {
+    pub at: Timestamp,
+    pub object: ObjectKey,
     /// `changed`, `made` or `deleted`.
-    pub(crate) how: &'static str,
+    pub how: &'static str,
     /// True if opdev has asked for a reconcile because of it.
-    pub(crate) asked: bool,
+    pub asked: bool,
 }
 
 /// A path that is written again and again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Field {
-    pub(crate) times: VecDeque<Timestamp>,
-    pub(crate) count: u32,
+pub struct Field {
+    pub times: VecDeque<Timestamp>,
+    pub count: u32,
     values: VecDeque<u64>,
     /// Number of times that a value came back.
-    pub(crate) back: u32,
+    pub back: u32,
     /// Number of times that nothing but the order differed.
-    pub(crate) order: u32,
-    pub(crate) items: u32,
-    pub(crate) only_times: bool,
+    pub order: u32,
+    pub items: u32,
+    pub only_times: bool,
     /// True if each value was new, and one string, number or switch.
-    pub(crate) fresh: bool,
-    pub(crate) shown: (String, String),
+    pub fresh: bool,
+    pub shown: (String, String),
 }
 
 impl Track {
-    pub(super) fn take_writes(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_writes(&mut self, evidence: &Evidence) {
         let mut only_times = None;
         for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
             let key = write.object.key();
@@ -145,7 +145,7 @@ impl Track {
         };
     }
 
-    pub(super) fn take_idle(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_idle(&mut self, evidence: &Evidence) {
         let wrote = evidence.writes.iter().any(|write| !is_never(&write.object) && !write.unchanged);
         let woken = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Watch { .. }));
         let soon = evidence.requeue.is_some_and(|after| after < Duration::from_secs(1));
@@ -161,7 +161,7 @@ impl Track {
     }
 
     /// Takes in what it wrote, by field.
-    pub(super) fn take_written(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_written(&mut self, evidence: &Evidence) {
         let writes = evidence.writes.iter().filter(|write| !write.unchanged && !is_never(&write.object));
         let fields = writes.flat_map(|write| {
             let key = write.object.key();
@@ -176,14 +176,14 @@ impl Track {
 
     /// True if the reconcile before had written the same field, made the same object or deleted it, or if an
     /// earlier one had deleted any of its kind: pods that are made again have other names.
-    pub(super) fn has_written(&self, write: &WriteFact, field: &str) -> bool {
+    pub(crate) fn has_written(&self, write: &WriteFact, field: &str) -> bool {
         let kind = self.deleted.get(&write.object.gvk.kind);
         self.written.1.contains(&(write.object.key(), field.to_owned()))
             || field == "-" && kind.is_some_and(|first| *first < self.count)
     }
 
     /// Takes in the versions of objects that were read by name.
-    pub(super) fn take_versions(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_versions(&mut self, evidence: &Evidence) {
         let single = evidence.reads.iter().chain(&evidence.live_reads).filter(|read| read.objects.len() == 1);
         let others = single.filter(|read| {
             read.objects[0] != evidence.object.key() && (read.missing || !read.version.is_empty())
@@ -200,7 +200,7 @@ impl Track {
         }
     }
 
-    pub(super) fn take_touched(&mut self, evidence: &Evidence, generation: Option<i64>) {
+    pub(crate) fn take_touched(&mut self, evidence: &Evidence, generation: Option<i64>) {
         let count = self.count;
         let read = evidence.reads.iter().chain(&evidence.live_reads);
         let read = read.flat_map(|read| read.objects.iter());
@@ -229,7 +229,7 @@ impl Track {
 
     /// True if the newest reconcile wrote nothing, and did not stop before it had seen all: one that asks to
     /// run again goes as far as the reconciles before the newest generation went.
-    pub(crate) fn has_come_to_its_end(&self) -> bool {
+    pub fn has_come_to_its_end(&self) -> bool {
         let as_far = self.last_touched.0 == self.last_touched.1;
         self.written.0.is_empty() && (self.requeue.is_none() || as_far)
     }
@@ -244,7 +244,7 @@ fn has_moved(write: &WriteFact, field: &FieldFact) -> bool {
 }
 
 /// Fields of a write; a create is `+`, a deletion `-`.
-pub(super) fn written(write: &WriteFact) -> Vec<&str> {
+pub(crate) fn written(write: &WriteFact) -> Vec<&str> {
     match write.verb {
         _ if write.created => vec!["+"],
         WriteVerb::Delete => vec!["-"],

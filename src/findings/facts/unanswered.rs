@@ -10,7 +10,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 
 impl Table {
     /// A reconcile has been judged: what had changed before it has its answer.
-    pub(crate) fn answered(&mut self, evidence: &Evidence) {
+    pub fn answered(&mut self, evidence: &Evidence) {
         self.answered_unheard(evidence);
         let Some(live) = self.live.get_mut(&evidence.object.key()) else { return };
         if live.changed.is_none_or(|(at, _)| evidence.at < at) {
@@ -27,7 +27,7 @@ impl Table {
     /// True if a write does what the reconcile before had not done, and is no repair of what somebody has
     /// changed or deleted: then something that was read has led to it. An operator that writes in each
     /// reconcile proves nothing by it.
-    pub(crate) fn is_news(&self, evidence: &Evidence, write: &WriteFact) -> bool {
+    pub fn is_news(&self, evidence: &Evidence, write: &WriteFact) -> bool {
         let track = self.tracks.get(&(evidence.controller.clone(), evidence.object.key()));
         let before = |field: &str| track.is_some_and(|track| track.has_written(write, field));
         let again =
@@ -45,7 +45,7 @@ impl Table {
     }
 
     /// The user begins to disturb the program, or ends it: what changed meanwhile proves nothing.
-    pub(crate) fn disturbed(&mut self, is_disturbed: bool) {
+    pub fn disturbed(&mut self, is_disturbed: bool) {
         self.disturbed = is_disturbed;
         self.taken.clear();
         self.live.values_mut().for_each(|live| live.changed = None);
@@ -53,13 +53,13 @@ impl Table {
     }
 
     /// True if a change is still asked about.
-    pub(crate) fn is_recent(&self, at: Timestamp) -> bool {
+    pub fn is_recent(&self, at: Timestamp) -> bool {
         self.now.duration_since(at) <= ASKED_WITHIN
     }
 
     /// Custom resources whose change no reconcile has answered, each once: one reconcile would show whether
     /// it was missed. With the controllers that have reconciled them.
-    pub(crate) fn unanswered(&mut self) -> Vec<(String, ObjectRef)> {
+    pub fn unanswered(&mut self) -> Vec<(String, ObjectRef)> {
         let (now, started) = (self.now, self.started);
         // A worker that is busy may still come to it.
         let is_busy = |since: &Timestamp| now.duration_since(*since) > SignedDuration::from_secs(2);

@@ -25,7 +25,7 @@ const RESTLESS: [&str; 10] = [
 
 impl Table {
     /// Somebody has changed, made or deleted an object: reconciles that have read it have to answer.
-    pub(crate) fn outside(&mut self, object: &ObjectKey, by: Option<&str>, how: &'static str, at: Timestamp) {
+    pub fn outside(&mut self, object: &ObjectKey, by: Option<&str>, how: &'static str, at: Timestamp) {
         let strange = by.is_none_or(|by| !by.is_empty() && !self.own.contains(by) && !is_plane(by));
         let restless = RESTLESS.contains(&object.kind.as_str()) && object.kind != "Namespace";
         if !self.embedded || self.disturbed || !strange || restless || self.makers.contains_key(object) {
@@ -41,7 +41,7 @@ impl Table {
     }
 
     /// Custom resources whose reconciles have not answered such a change, with the controller to ask.
-    pub(super) fn unheard(&mut self, asks: &mut Vec<(String, ObjectRef)>) {
+    pub(crate) fn unheard(&mut self, asks: &mut Vec<(String, ObjectRef)>) {
         let now = self.now;
         for ((name, primary), track) in &mut self.tracks {
             let Some(unheard) = &mut track.unheard else { continue };
@@ -67,14 +67,14 @@ impl Table {
     }
 
     /// True if a change waits for its question.
-    pub(super) fn has_unheard(&self) -> bool {
+    pub(crate) fn has_unheard(&self) -> bool {
         self.tracks
             .values()
             .any(|track| track.unheard.as_ref().is_some_and(|one| !one.asked && self.is_recent(one.at)))
     }
 
     /// A reconcile that begins soon after a change has heard of it, whatever woke it.
-    pub(super) fn heard(&mut self, evidence: &Evidence) {
+    pub(crate) fn heard(&mut self, evidence: &Evidence) {
         let place = (evidence.controller.clone(), evidence.object.key());
         let Some(track) = self.tracks.get_mut(&place) else { return };
         let soon = |one: &Unheard| {
@@ -92,7 +92,7 @@ impl Table {
     }
 
     /// A reconcile has been judged: it is the answer to what had changed before.
-    pub(super) fn answered_unheard(&mut self, evidence: &Evidence) {
+    pub(crate) fn answered_unheard(&mut self, evidence: &Evidence) {
         let place = (evidence.controller.clone(), evidence.object.key());
         let Some(track) = self.tracks.get_mut(&place) else { return };
         if track.unheard.as_ref().is_some_and(|one| evidence.at >= one.at) {
@@ -102,7 +102,7 @@ impl Table {
 
     /// The part of its own status that a reconcile has changed for the first time, as far as nothing but what it
     /// read can be the reason: no child of it was shown since the reconcile before.
-    pub(crate) fn news_of_status(&self, evidence: &Evidence) -> Option<String> {
+    pub fn news_of_status(&self, evidence: &Evidence) -> Option<String> {
         let primary = evidence.object.key();
         let track = self.tracks.get(&(evidence.controller.clone(), primary.clone()))?;
         let since = track.ended_before;

@@ -9,18 +9,18 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// A judgement of a rule of absence that has to wait.
 #[derive(Clone, Debug)]
-pub(crate) struct Pending {
-    pub(crate) what: Wait,
-    pub(crate) at: Timestamp,
-    pub(crate) controller: String,
-    pub(crate) primary: ObjectRef,
-    pub(crate) about: ObjectRef,
-    pub(crate) reconcile: u64,
+pub struct Pending {
+    pub what: Wait,
+    pub at: Timestamp,
+    pub controller: String,
+    pub primary: ObjectRef,
+    pub about: ObjectRef,
+    pub reconcile: u64,
 }
 
 /// The event for which it waits.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Wait {
+pub enum Wait {
     /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at
     /// it each time: then it is none that is made once and left alone.
     /// `made` is the number of the reconcile that made it, among those of its custom resource.
@@ -51,7 +51,7 @@ pub(crate) enum Wait {
 
 impl Wait {
     /// The time after which it was told, or never will be.
-    pub(super) fn lasts(&self) -> SignedDuration {
+    pub(crate) fn lasts(&self) -> SignedDuration {
         match self {
             // A controller that comes again has to come three times.
             Wait::Rolled { .. } => SignedDuration::from_secs(90),
@@ -61,7 +61,7 @@ impl Wait {
 }
 
 impl Pending {
-    pub(crate) fn age(&self, table: &Table) -> SignedDuration {
+    pub fn age(&self, table: &Table) -> SignedDuration {
         table.now.duration_since(self.at)
     }
 }
@@ -69,7 +69,7 @@ impl Pending {
 impl Table {
     /// True while a rule of absence has something to judge: an event that has to come, a question that opdev
     /// still asks (`asks`) or that is not answered yet, a child that may stay.
-    pub(crate) fn is_undecided(&self, asks: bool) -> bool {
+    pub fn is_undecided(&self, asks: bool) -> bool {
         let clear = |one: &Pending| match &one.what {
             Wait::Echo { .. } => {
                 let controller = self.controllers.get(&one.controller);
@@ -100,7 +100,7 @@ impl Table {
     }
 
     /// Notes what has to come later because of a reconcile.
-    pub(super) fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
+    pub(crate) fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
         let primary = evidence.object.key();
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
         let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";

@@ -7,28 +7,28 @@ use opdev_event::{Cause, CauseKind, FieldChange, WatchEvent};
 use std::collections::{BTreeSet, VecDeque};
 
 /// So many reconciles are looked at together.
-pub(crate) const MANY_WAKES: usize = 30;
+pub const MANY_WAKES: usize = 30;
 /// They have come within this time.
-pub(crate) const WITHIN: SignedDuration = SignedDuration::from_secs(60);
+pub const WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Changes that have led to a write, at most.
 const USEFUL: usize = 64;
 
 /// The change of a field of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wake {
-    pub(crate) kind: String,
-    pub(crate) path: String,
+pub struct Wake {
+    pub kind: String,
+    pub path: String,
 }
 
 /// The newest reconciles of one object, each with the change that alone led to it for nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wakes {
+pub struct Wakes {
     newest: VecDeque<(Timestamp, Option<Wake>)>,
     useful: BTreeSet<Wake>,
 }
 
 impl Wakes {
-    pub(super) fn take(&mut self, evidence: &Evidence) {
+    pub(crate) fn take(&mut self, evidence: &Evidence) {
         let wrote = evidence.writes.iter().any(|write| !is_never(&write.object) && !write.unchanged);
         let quiet = evidence.error.is_empty()
             && evidence.panic.is_empty()
@@ -47,7 +47,7 @@ impl Wakes {
     }
 
     /// The change that led to most of the newest reconciles, and to how many.
-    pub(crate) fn noisy(&self, now: Timestamp) -> Option<(&Wake, usize)> {
+    pub fn noisy(&self, now: Timestamp) -> Option<(&Wake, usize)> {
         let first = self.newest.front().filter(|_| self.newest.len() == MANY_WAKES)?;
         let wake = self.newest.back()?.1.as_ref()?;
         let count = self.newest.iter().filter(|(_, one)| one.as_ref() == Some(wake)).count();

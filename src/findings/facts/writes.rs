@@ -4,7 +4,7 @@ use super::{EVENTS_KEPT, KEPT, Table, Turn, call_of, is_never};
 use opdev_event::evidence::{Evidence, WriteFact, WriteVerb};
 
 impl Table {
-    pub(super) fn take_turns(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_turns(&mut self, evidence: &Evidence) {
         let primary = evidence.object.key();
         for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
             for field in write.fields.iter().filter(|field| field.sent && field.new != 0) {
@@ -31,7 +31,7 @@ impl Table {
         }
     }
 
-    pub(super) fn take_refusals(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_refusals(&mut self, evidence: &Evidence) {
         for write in &evidence.writes {
             // An accepted update without a change had the newest version, too; patches need none.
             let of_spec = write.subresource.is_empty() && write.verb == WriteVerb::Update;
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    pub(super) fn take_events(&mut self, evidence: &Evidence) {
+    pub(crate) fn take_events(&mut self, evidence: &Evidence) {
         for write in evidence.writes.iter().chain(&evidence.beside) {
             let Some(event) = &write.event else { continue };
             let about = self.events_about.entry(event.about.clone()).or_default();

@@ -2,7 +2,7 @@
 //! A new rule is a file, with its line in the `mod.rs` of its folder and in `RULES`.
 
 pub(super) mod answers;
-mod cache;
+pub(super) mod cache;
 mod deletion;
 pub(super) mod loops;
 mod owners;
@@ -50,6 +50,7 @@ pub static RULES: &[&Rule] = &[
     &cache::conflict::RULE,
     &cache::stale_read::RULE,
     &cache::cache_too_wide::RULE,
+    &cache::cache_mutated::RULE,
     &loops::blocked_worker::RULE,
     &loops::process_growth::RULE,
     &answers::pruned_field::RULE,

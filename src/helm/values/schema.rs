@@ -66,6 +66,11 @@ struct Compiled {
     warnings: Vec<String>,
 }
 
+/// Reads JSON as Go does: bytes that are no text become U+FFFD, as they do in a description in Latin-1.
+fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_str(&opdev_template::text_of(bytes))
+}
+
 type Cache = HashMap<Box<[u8]>, Arc<CachedSchema>>;
 
 /// A schema, read once: a chart is rendered often and its schema seldom changes.
@@ -76,7 +81,7 @@ fn cached(schema: &[u8]) -> Arc<CachedSchema> {
     if let Some(found) = cache.lock().unwrap_or_else(PoisonError::into_inner).get(schema) {
         return found.clone();
     }
-    let plain = serde_json::from_slice(schema).ok().filter(plain_schema::is_plain);
+    let plain = read_json(schema).ok().filter(plain_schema::is_plain);
     let read = Arc::new(CachedSchema { plain, compiled: OnceLock::new() });
     let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
     if cache.len() >= KEPT {
@@ -105,7 +110,7 @@ fn refers(schema: &[u8]) -> bool {
 }
 
 fn compile(schema: &[u8], files: Vec<File>, options: &Options) -> Result<Compiled, SchemaError> {
-    let json: Value = serde_json::from_slice(schema).map_err(|error| SchemaError::NotJson {
+    let json = read_json(schema).map_err(|error| SchemaError::NotJson {
         line: error.line(),
         column: error.column(),
         message: error.to_string(),
@@ -176,17 +181,17 @@ impl UrlLoader for ChartFiles {
                      it, or skip the check of values with --skip-schema-validation"
                 )
             })?;
-            let json = serde_json::from_slice(&fetch(url)?).map_err(|error| format!("{url}: {error}"))?;
+            let json = read_json(&fetch(url)?).map_err(|error| format!("{url}: {error}"))?;
             return Ok(self.rules.rewrite(json)?);
         };
         let inside = self.files.iter().find(|file| file.name == path.trim_start_matches('/'));
         let read = match inside {
-            Some(file) => serde_json::from_slice(&file.data),
+            Some(file) => read_json(&file.data),
             None => {
                 let data = read::schema(Path::new(path)).map_err(|error| {
                     format!("{path} is neither in the chart nor on this machine: {error}")
                 })?;
-                serde_json::from_slice(&data)
+                read_json(&data)
             }
         };
         Ok(self.rules.rewrite(read.map_err(|error| format!("{path}: {error}"))?)?)
@@ -357,6 +362,19 @@ mod tests {
             subcharts: subcharts.into_iter().map(Arc::new).collect(),
             ..Chart::default()
         }
+    }
+
+    #[test]
+    fn a_schema_in_latin_1_is_read_as_go_reads_it() {
+        let latin: &[u8] =
+            b"{\"description\":\"caf\xe9\",\"properties\":{\"a\":{\"enum\":[\"caf\xe9\",\"x\"]}}}";
+        let chart = Chart { schema: Some(latin.to_vec().into()), ..chart("web", &json!({}), vec![]) };
+        let said =
+            |values: Value| validate(&chart, &values, &Options::default()).map_err(|error| error.to_string());
+        assert!(said(json!({"a": "x"})).is_ok());
+        // Helm 3.19, 4.1 and 4.3 show the character that stands for the byte.
+        let refused = "web:\n- at '/a': value must be one of 'caf\u{fffd}', 'x'\n";
+        assert_eq!(said(json!({"a": "y"})).unwrap_err(), refused);
     }
 
     #[test]

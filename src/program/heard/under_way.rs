@@ -2,8 +2,8 @@
 //! again. Without it a program is quiet once it makes no call for a while; a reconcile that sleeps makes
 //! none.
 
-use opdev_findings::facts::record::{Begin, End, Record, TraceCause, Traced, Why};
-use opdev_findings::facts::simulated::names_pods;
+use opdev_facts::record::{Begin, End, Record, TraceCause, Traced, Why};
+use opdev_facts::simulated::names_pods;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

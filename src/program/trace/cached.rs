@@ -1,7 +1,7 @@
 //! The objects that the caches of a process hold, by kind, as far as its watches have delivered them.
 
 use opdev_event::evidence::CachedFact;
-use opdev_findings::facts::observed::ObservedEvent;
+use opdev_facts::observed::ObservedEvent;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, HashSet};
 

@@ -3,8 +3,8 @@
 use super::Attribution;
 use opdev_event::reconcile::object_change::{changed_fields, last_writer};
 use opdev_event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask, words};
-use opdev_findings::facts::record::{Begin, TraceCause, TraceObject, Why};
-use opdev_findings::facts::record_fields::{reference, time};
+use opdev_facts::record::fields::{reference, time};
+use opdev_facts::record::{Begin, TraceCause, TraceObject, Why};
 use opdev_object::meta::{ObjectRef, controller};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Calls of a program that send Events: which they are, and what such an Event is about.
 
-use opdev_findings::facts::observed::ObservedCall;
+use opdev_facts::observed::ObservedCall;
 use serde_json::Value;
 
 /// Kind, namespace and name of the object that an Event is about; none where the call sends no Event.

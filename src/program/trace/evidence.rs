@@ -11,9 +11,9 @@ use opdev_event::evidence::{
 };
 use opdev_event::reconcile::object_change::{last_writer, managers_of};
 use opdev_event::{TraceLevel, mask};
-use opdev_findings::facts::observed::ObservedCall;
-use opdev_findings::facts::record::{Begin, CacheRead, End};
-use opdev_findings::facts::record_fields::{reference, time};
+use opdev_facts::observed::ObservedCall;
+use opdev_facts::record::fields::{reference, time};
+use opdev_facts::record::{Begin, CacheRead, End};
 use opdev_object::api_path::ApiPath;
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{self, ObjectKey, ObjectRef, finalizers, owner_references, resource_version};

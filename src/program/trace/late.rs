@@ -4,7 +4,7 @@ use super::Attribution;
 use super::reconcile::{self, Write};
 use super::recorded::KnownCall;
 use opdev_event::{Event, Reconcile};
-use opdev_findings::facts::observed::ObservedCall;
+use opdev_facts::observed::ObservedCall;
 use std::sync::Arc;
 
 impl Attribution {

@@ -35,10 +35,10 @@ use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Event, Level, LogLine, Reconcile, mask};
-use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
-use opdev_findings::facts::record::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
-use opdev_findings::facts::record_fields::time;
-use opdev_findings::facts::versions::Versions;
+use opdev_facts::observed::{ObservedCall, ObservedEvent, Seen};
+use opdev_facts::record::fields::time;
+use opdev_facts::record::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
+use opdev_facts::versions::Versions;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 use printed::Printed;
 
@@ -262,7 +262,7 @@ impl Attribution {
 
     /// Fills in version, uid, and where the controller did not say so the kind.
     fn complete(&self, object: &mut ObjectRef, begin: &Begin) {
-        let same = |told: &&opdev_findings::facts::record::TraceObject| {
+        let same = |told: &&opdev_facts::record::TraceObject| {
             told.name == object.name
                 && object.namespace.as_deref().unwrap_or_default() == told.namespace
                 && (object.gvk.kind.is_empty()
@@ -549,7 +549,7 @@ impl Attribution {
         }
     }
 
-    fn learn_kind_of_cache(&mut self, object: &opdev_findings::facts::record::TraceObject) {
+    fn learn_kind_of_cache(&mut self, object: &opdev_facts::record::TraceObject) {
         let plural = opdev_object::api_path::plural(&object.kind);
         let gvk = Gvk::new(&object.group, &object.version, &object.kind);
         self.kinds.entry((object.group.clone(), plural)).or_insert(gvk);

@@ -3,7 +3,7 @@
 //! them.
 
 use jiff::Timestamp;
-use opdev_findings::facts::record::{Hello, ReconcileNow, Record, Traced};
+use opdev_facts::record::{Hello, ReconcileNow, Record, Traced};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use sha2::{Digest as _, Sha256};

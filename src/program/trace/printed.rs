@@ -3,7 +3,7 @@
 //! connected and tells; what its connection did not tell to its end is shown as it was printed.
 
 use opdev_event::LogLine;
-use opdev_findings::facts::record::{LineName, PrintedLine};
+use opdev_facts::record::{LineName, PrintedLine};
 use std::collections::BTreeMap;
 
 /// Lines that wait for their other half. An older one than these is shown, perhaps twice.

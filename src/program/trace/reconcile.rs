@@ -7,10 +7,10 @@ use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
     ProgramTrace, Reconcile, ReconcileStarted, Requeue, RequeueReason, Severity, Step, TraceLevel, mask,
 };
-use opdev_findings::facts::observed::{ObservedCall, place_in_project};
-use opdev_findings::facts::record::{Begin, CacheRead, End, LogRecord};
-use opdev_findings::facts::record_fields::{reference, time};
-use opdev_findings::facts::versions::Versions;
+use opdev_facts::observed::{ObservedCall, place_in_project};
+use opdev_facts::record::fields::{reference, time};
+use opdev_facts::record::{Begin, CacheRead, End, LogRecord};
+use opdev_facts::versions::Versions;
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::path::Segment;

@@ -3,9 +3,9 @@
 //! reconcile. The call of the recorder does, and where that is not known, the object that the Event is about.
 
 use jiff::SignedDuration;
-use opdev_findings::facts::observed::ObservedCall;
-use opdev_findings::facts::record::RecordedEvent;
-use opdev_findings::facts::record_fields::time;
+use opdev_facts::observed::ObservedCall;
+use opdev_facts::record::RecordedEvent;
+use opdev_facts::record::fields::time;
 use opdev_object::api_path::is_of_events;
 use serde_json::Value;
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 
 use crate::reconcile::Open;
 use opdev_event::{FindingKind, ReadFinding, Reconcile};
-use opdev_findings::facts::record::CacheRead;
-use opdev_findings::facts::versions::Versions;
+use opdev_facts::record::CacheRead;
+use opdev_facts::versions::Versions;
 use opdev_object::meta::{ObjectKey, controller};
 use serde_json::Value;
 use std::collections::HashMap;

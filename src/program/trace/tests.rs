@@ -6,7 +6,7 @@ mod printed;
 use super::*;
 use opdev_event::words;
 use opdev_event::{CauseKind, FindingKind};
-use opdev_findings::facts::record::{CacheRead, Hello, PrintedLine, TraceCause, TraceItem, TraceObject, Why};
+use opdev_facts::record::{CacheRead, Hello, PrintedLine, TraceCause, TraceItem, TraceObject, Why};
 use serde_json::json;
 
 /// A process with one controller, and a clock that goes on by a millisecond with everything that is seen.

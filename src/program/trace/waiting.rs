@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use opdev_event::{Event, Level, Notice};
-use opdev_findings::facts::record::CacheRead;
-use opdev_findings::facts::record_fields::reference;
+use opdev_facts::record::CacheRead;
+use opdev_facts::record::fields::reference;
 use opdev_object::meta::ObjectRef;
 
 /// A read of a reconcile waits for longer than a moment.

@@ -7,9 +7,9 @@ use super::Attribution;
 use crate::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::{Cause, CauseKind, Event, TraceLevel};
-use opdev_findings::facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
-use opdev_findings::facts::record::{Begin, End, TraceCause, TraceObject, Why};
-use opdev_findings::facts::record_fields::nanoseconds;
+use opdev_facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
+use opdev_facts::record::fields::nanoseconds;
+use opdev_facts::record::{Begin, End, TraceCause, TraceObject, Why};
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, owner_references, resource_version};
 use serde_json::Value;
@@ -319,9 +319,8 @@ impl Attribution {
 
     /// Returns true if a cause is a write of a reconcile.
     fn is_own(&self, cause: &TraceCause) -> bool {
-        let written = |object: &TraceObject| {
-            (opdev_findings::facts::record_fields::reference(object).key(), object.rv.clone())
-        };
+        let written =
+            |object: &TraceObject| (opdev_facts::record::fields::reference(object).key(), object.rv.clone());
         cause.object.as_ref().is_some_and(|object| self.written.contains_key(&written(object)))
     }
 

@@ -3,9 +3,9 @@
 use super::reconcile::Open;
 use jiff::Timestamp;
 use opdev_event::evidence::{ConfigFact, ReadFact, WorkloadFact};
-use opdev_findings::facts::observed::ObservedCall;
-use opdev_findings::facts::record_fields::{reference, time};
-use opdev_findings::facts::versions::Versions;
+use opdev_facts::observed::ObservedCall;
+use opdev_facts::record::fields::{reference, time};
+use opdev_facts::versions::Versions;
 use opdev_object::meta::{self, ObjectKey, ObjectRef, resource_version};
 use opdev_object::path::Path;
 use serde_json::Value;

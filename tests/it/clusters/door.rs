@@ -13,7 +13,6 @@ use hyper_util::server::conn::auto::Builder;
 use opdev_cluster::Choice;
 use opdev_controlplane::{ControlPlane, InProcess};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -29,6 +28,8 @@ pub(crate) enum Answer {
     Refuse(u16, &'static str, Option<u32>),
     /// Nothing until the watch says true; then as usual.
     Hold(watch::Receiver<bool>),
+    /// The connection is closed without a word.
+    Drop,
 }
 
 /// Decides about a request; `None` lets it through.
@@ -216,7 +217,7 @@ async fn answer(
     mut service: InProcess,
     shared: Arc<Shared>,
     request: Request<Incoming>,
-) -> Result<Response<opdev_controlplane::Body>, Infallible> {
+) -> std::io::Result<Response<opdev_controlplane::Body>> {
     let path = request.uri().path_and_query().unwrap().as_str().to_owned();
     let method = request.method().clone();
     shared.log.lock().unwrap().push((method.clone(), path.clone()));
@@ -233,6 +234,7 @@ async fn answer(
     let fault = shared.fault.lock().unwrap().as_mut().and_then(|fault| fault(&method, &path));
     match fault {
         Some(Answer::Refuse(code, reason, after)) => return Ok(status(code, reason, after)),
+        Some(Answer::Drop) => return Err(std::io::ErrorKind::ConnectionReset.into()),
         Some(Answer::Hold(mut until)) => {
             let _ = until.wait_for(|go| *go).await;
         }
@@ -242,5 +244,5 @@ async fn answer(
     if let Some(log) = kubelet.and_then(|kubelet| kubelet.answer(request.uri())) {
         return Ok(log);
     }
-    service.call(request).await
+    service.call(request).await.map_err(std::io::Error::other)
 }

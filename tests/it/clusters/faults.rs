@@ -114,6 +114,30 @@ async fn a_server_that_is_killed_and_started_again() {
     world.opdev.stop().await;
 }
 
+/// A proxy in front of the API server closes the connection of each call about Services. All others are
+/// answered at once: each answer looks as if all was well again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_drops_some_calls_is_told_of_once() {
+    let world = installed().await;
+    let (dropped, mut drops) = watch::channel(0);
+    world.door.fault(move |_, path| {
+        let about_services = path.contains("/services?");
+        dropped.send_modify(|count| *count += usize::from(about_services));
+        about_services.then_some(Answer::Drop)
+    });
+    let mark = world.opdev.mark();
+    world.door.restart().await;
+    drops.wait_for(|count| *count >= 6).await.unwrap();
+    let lines: Vec<_> = world.opdev.since(mark).iter().filter_map(opdev::print::plain).collect();
+    let told = lines.iter().filter(|line| line.contains("the API server answers again")).count();
+    assert!(told <= 2, "told {told} times:\n{}", lines.join("\n"));
+    world.door.mend();
+    // The rest goes on.
+    world.drift(5).await;
+    world.repaired(mark).await;
+    world.opdev.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_comes_back_empty_gets_its_crds_again() {
     let mut world = installed().await;

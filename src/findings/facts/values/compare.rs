@@ -39,22 +39,22 @@ const PAUSES: [&str; 4] = ["suspend", "pause", "stop", "unmanaged"];
 
 /// A part of a spec that somebody has changed: a text, a number, or a field that pods have, too.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ChangedValue {
+pub struct ChangedValue {
     /// Its path, such as `.spec.server.image`.
-    pub(crate) path: String,
+    pub path: String,
     /// The last part of the path.
     pub(super) name: String,
     /// The value before; null where there was none.
-    pub(crate) old: Value,
+    pub old: Value,
     /// The value now; null where there is none.
-    pub(crate) new: Value,
+    pub new: Value,
     /// The other entries of a map to which it was added.
     pub(super) beside: Vec<(String, Value)>,
 }
 
 impl ChangedValue {
     /// True if it is a text or a number before and after: a child that has the old one is sure to be meant.
-    pub(crate) fn is_scalar(&self) -> bool {
+    pub fn is_scalar(&self) -> bool {
         let is = |value: &Value| value.is_string() || value.is_number();
         is(&self.old) && is(&self.new)
     }

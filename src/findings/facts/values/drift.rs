@@ -41,19 +41,19 @@ pub(super) struct Updated(pub(super) Vec<u64>);
 
 /// A field of a child that somebody else has changed and that the program has left so.
 #[derive(Clone, Debug)]
-pub(crate) struct Drifted {
-    pub(crate) path: String,
-    pub(crate) old: String,
-    pub(crate) new: String,
-    pub(crate) by: String,
+pub struct Drifted {
+    pub path: String,
+    pub old: String,
+    pub new: String,
+    pub by: String,
     /// True if the program has written this very field after it had made the child.
-    pub(crate) wrote_field: bool,
+    pub wrote_field: bool,
     /// True if nothing but blanks or a line end differs.
-    pub(crate) blank: bool,
+    pub blank: bool,
     /// True if the program has written any field of the child since.
-    pub(crate) wrote_child: bool,
+    pub wrote_child: bool,
     /// True if opdev had to ask for the reconcile that left it.
-    pub(crate) asked: bool,
+    pub asked: bool,
 }
 
 impl Drift {

@@ -211,7 +211,7 @@ impl Table {
     /// True if a child still has the old value of a field, and no child of its custom resource was written
     /// since that was changed; where the change has `reached` another child, if a reconcile after the last
     /// write has looked at this one and left it alone.
-    pub(crate) fn is_unapplied(
+    pub fn is_unapplied(
         &self,
         (controller, primary): (&str, &ObjectKey),
         child: &ObjectKey,

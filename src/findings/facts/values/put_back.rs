@@ -7,7 +7,7 @@ use super::drift::{
     Drift, DriftField, Drifted, FIELDS, hash, is_blank, is_content, is_judged, short, steady,
 };
 use super::{Table, Values};
-use crate::facts::{ASKED_WITHIN, Wait, is_plane};
+use crate::{ASKED_WITHIN, Wait, is_plane};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteVerb};
 use opdev_event::reconcile::object_change::{last_writer, managers_of};
@@ -45,7 +45,7 @@ impl Values {
 
 impl Table {
     /// A child is shown: notes what somebody else has changed in it, and forgets what has another value now.
-    pub(in crate::facts) fn drift_seen(&mut self, child: &ObjectKey, body: &Body, at: Timestamp) {
+    pub(crate) fn drift_seen(&mut self, child: &ObjectKey, body: &Body, at: Timestamp) {
         let Some(old) = self.values.bodies.get(child).filter(|_| self.makers.contains_key(child)) else {
             return;
         };
@@ -96,7 +96,7 @@ impl Table {
     }
 
     /// Judgements for later, after a reconcile that has heard of such a change and has not written the child.
-    pub(in crate::facts) fn drift_heard(&mut self, evidence: &Evidence) -> Vec<(Wait, ObjectRef)> {
+    pub(crate) fn drift_heard(&mut self, evidence: &Evidence) -> Vec<(Wait, ObjectRef)> {
         self.values.take_updated(evidence);
         let primary = evidence.object.key();
         let good = evidence.error.is_empty()
@@ -142,7 +142,7 @@ impl Table {
     }
 
     /// Changes of children of which no reconcile has heard, with the controller to ask.
-    pub(in crate::facts) fn drift_asks(&mut self, asks: &mut Vec<(String, ObjectRef)>) {
+    pub(crate) fn drift_asks(&mut self, asks: &mut Vec<(String, ObjectRef)>) {
         let due = |drift: &Drift| !drift.asked && self.now.duration_since(drift.at) >= UNHEARD;
         let found: Vec<_> = self.values.drifts.iter().filter(|(_, drift)| due(drift)).collect();
         let found: Vec<(ObjectKey, (String, ObjectRef))> = found
@@ -160,7 +160,7 @@ impl Table {
     }
 
     /// True if a change of a child still waits for its question, or its answer.
-    pub(in crate::facts) fn has_drift(&self) -> bool {
+    pub(crate) fn has_drift(&self) -> bool {
         let waited = |drift: &Drift| self.now.duration_since(drift.at);
         self.values
             .drifts
@@ -169,7 +169,7 @@ impl Table {
     }
 
     /// Fields of a child that somebody else has changed and that the program has left so.
-    pub(crate) fn left_so(&self, primary: &ObjectKey, child: &ObjectKey) -> Vec<Drifted> {
+    pub fn left_so(&self, primary: &ObjectKey, child: &ObjectKey) -> Vec<Drifted> {
         let Some(drift) = self.values.drifts.get(child) else { return Vec::new() };
         let paused = self.values.bodies.get(primary).is_none_or(|body| is_paused(&body.read()));
         let live = self.live.get(primary);

@@ -1,10 +1,10 @@
 //! A call that failed, and nobody was told.
 
-use crate::facts::Table;
-use crate::facts::is_never;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::{Evidence, RefusalFact, WriteFact};
+use opdev_facts::Table;
+use opdev_facts::is_never;
 
 pub(crate) static RULE: Rule = Rule {
     id: "error-swallowed",

@@ -1,9 +1,9 @@
 //! Reconciles that fail while the status says that all is well.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "failure-not-told",

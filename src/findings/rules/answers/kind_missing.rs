@@ -1,9 +1,9 @@
 //! A kind that the program asks for and the cluster does not have.
 
-use crate::facts::missing_kinds::MissingKind;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use jiff::Timestamp;
 use opdev_event::FindingSeverity::{Error, Hint};
+use opdev_facts::missing_kinds::MissingKind;
 use opdev_object::meta::{Gvk, ObjectRef};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,10 +1,10 @@
 //! A status that is sent where it is not stored.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
+use opdev_facts::Wait;
 
 pub(crate) static RULE: Rule = Rule {
     id: "lost-status",

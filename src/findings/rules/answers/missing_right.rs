@@ -1,9 +1,9 @@
 //! A call that the roles of the operator do not allow.
 
-use crate::facts::{Table, failed_by};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint};
 use opdev_event::evidence::Evidence;
+use opdev_facts::{Table, failed_by};
 
 pub(crate) static RULE: Rule = Rule {
     id: "missing-right",

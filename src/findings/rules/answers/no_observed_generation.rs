@@ -1,9 +1,9 @@
 //! A status that does not say which spec it is about.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
+use opdev_facts::Table;
+use opdev_facts::Wait;
 
 pub(crate) static RULE: Rule = Rule {
     id: "no-observed-generation",

@@ -1,9 +1,9 @@
 //! A restart of the same program writes again what it had written.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "not-idempotent-after-restart",

@@ -1,9 +1,9 @@
 //! A status that says Ready before the workload is.
 
-use crate::facts::{Maker, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{self, Hint, Warning};
 use opdev_event::evidence::{Evidence, ReadySign, WorkloadFact, WriteFact};
+use opdev_facts::{Maker, Table};
 use opdev_object::meta::ObjectKey;
 
 pub(crate) static RULE: Rule = Rule {

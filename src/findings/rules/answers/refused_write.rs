@@ -1,10 +1,10 @@
 //! A write that the API server refuses each time.
 
-use crate::facts::Table;
-use crate::facts::{call_of, failed_by};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::{Evidence, RefusalFact};
+use opdev_facts::Table;
+use opdev_facts::{call_of, failed_by};
 
 pub(crate) static RULE: Rule = Rule {
     id: "refused-write",

@@ -1,8 +1,8 @@
 //! A cache that holds much more than what is used of it.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "cache-too-wide",

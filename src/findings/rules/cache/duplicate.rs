@@ -1,9 +1,9 @@
 //! An object that was made twice because a list was behind.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, WriteVerb};
+use opdev_facts::Table;
 use opdev_object::meta::ObjectKey;
 
 pub(crate) static RULE: Rule = Rule {
@@ -35,7 +35,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let maker = table.makers.get(&key).filter(|maker| maker.primary.key() == primary);
         let Some(maker) = maker else { continue };
         if write.created && maker.double {
-            let same = |(other, one): &(&ObjectKey, &crate::facts::Maker)| {
+            let same = |(other, one): &(&ObjectKey, &opdev_facts::Maker)| {
                 other.kind == key.kind && one.primary.key() == primary && one.content == maker.content
             };
             let there =

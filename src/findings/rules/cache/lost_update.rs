@@ -1,11 +1,11 @@
 //! A value of another client that is put back by accident.
 
-use crate::facts::Table;
-use crate::facts::is_plane;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
+use opdev_facts::Table;
+use opdev_facts::is_plane;
 
 pub(crate) static RULE: Rule = Rule {
     id: "lost-update",

@@ -1,5 +1,6 @@
 //! The cache, and writes that meet others.
 
+pub(crate) mod cache_mutated;
 pub(crate) mod cache_too_wide;
 pub(crate) mod conflict;
 pub(crate) mod duplicate;

@@ -1,9 +1,9 @@
 //! A reconcile that failed because its cache was behind.
 
-use crate::facts::{Table, failed_by};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, StaleFact};
+use opdev_facts::{Table, failed_by};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stale-read",

@@ -1,11 +1,11 @@
 //! The finalizer goes before the cleanup.
 
-use crate::facts::Table;
-use crate::facts::{is_never, is_programs};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
+use opdev_facts::Table;
+use opdev_facts::{is_never, is_programs};
 
 pub(crate) static RULE: Rule = Rule {
     id: "finalizer-order",

@@ -1,10 +1,10 @@
 //! Writes into a namespace that is being deleted.
 
-use crate::facts::Table;
-use crate::facts::{call_of, is_programs};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
+use opdev_facts::{call_of, is_programs};
 
 pub(crate) static RULE: Rule = Rule {
     id: "namespace-terminating",

@@ -1,9 +1,9 @@
 //! A custom resource that is to go and does not.
 
-use crate::facts::Table;
-use crate::facts::is_programs;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
+use opdev_facts::Table;
+use opdev_facts::is_programs;
 
 pub(crate) static RULE: Rule = Rule {
     id: "stuck-deletion",

@@ -1,9 +1,9 @@
 //! Calls to the API server that a cache would answer.
 
-use crate::facts::{Table, call_of};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::{Evidence, RefusalFact};
+use opdev_facts::{Table, call_of};
 
 pub(crate) static RULE: Rule = Rule {
     id: "call-budget",

@@ -1,9 +1,9 @@
 //! One message, told again and again.
 
-use crate::facts::{EVENTS_KEPT, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
+use opdev_facts::{EVENTS_KEPT, Table};
 
 /// New Events in a minute. client-go puts more of one reason together and counts them.
 const FLOOD: usize = 10;

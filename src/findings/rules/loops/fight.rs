@@ -1,10 +1,10 @@
 //! Two writers that take a field from each other.
 
-use crate::facts::Table;
-use crate::facts::Turn;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
+use opdev_facts::Turn;
 use std::collections::VecDeque;
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,10 +1,10 @@
 //! A watch that wakes the operator for nothing.
 
-use crate::facts::Table;
-use crate::facts::wakes::{MANY_WAKES, WITHIN};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
+use opdev_facts::wakes::{MANY_WAKES, WITHIN};
 
 pub(crate) static RULE: Rule = Rule {
     id: "noisy-watch",

@@ -1,10 +1,10 @@
 //! Children that are made again and again.
 
-use crate::facts::{Table, Track, is_never};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use jiff::Timestamp;
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_facts::{Table, Track, is_never};
 
 pub(crate) static RULE: Rule = Rule {
     id: "object-growth",

@@ -1,9 +1,9 @@
 //! Goroutines that each reconcile leaves behind.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 const ROW: u32 = 20;
 /// Longer than an idle connection lives.

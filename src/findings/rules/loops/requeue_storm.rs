@@ -1,9 +1,9 @@
 //! A reconciler that asks to run again at once, for ever.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "requeue-storm",

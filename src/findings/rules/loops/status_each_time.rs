@@ -1,9 +1,9 @@
 //! A time in the status that each reconcile writes anew.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "status-each-time",

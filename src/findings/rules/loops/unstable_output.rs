@@ -1,10 +1,10 @@
 //! Output that differs each time although the input does not.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "unstable-output",

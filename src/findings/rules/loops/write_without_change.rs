@@ -1,10 +1,10 @@
 //! Calls that change nothing.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
 use opdev_event::evidence::WriteVerb;
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "write-without-change",

@@ -1,9 +1,9 @@
 //! A changed field of a custom resource that does not reach its children.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
+use opdev_facts::Table;
+use opdev_facts::Wait;
 use serde_json::Value;
 
 pub(crate) static RULE: Rule = Rule {

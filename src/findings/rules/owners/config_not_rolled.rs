@@ -1,10 +1,10 @@
 //! Configuration that has changed, and pods that go on with the one of before.
 
-use crate::facts::Table;
-use crate::facts::Wait;
-use crate::facts::templates::{ChangedBy, Takes};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Hint, Warning};
+use opdev_facts::Table;
+use opdev_facts::Wait;
+use opdev_facts::templates::{ChangedBy, Takes};
 
 pub(crate) static RULE: Rule = Rule {
     id: "config-not-rolled",

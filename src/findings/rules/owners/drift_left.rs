@@ -1,8 +1,8 @@
 //! A field of a child that somebody else has changed, and that the operator leaves so.
 
-use crate::facts::{Table, Wait};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{self, Error, Hint, Warning};
+use opdev_facts::{Table, Wait};
 
 pub(crate) static RULE: Rule = Rule {
     id: "drift-left",

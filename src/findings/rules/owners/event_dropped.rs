@@ -1,10 +1,10 @@
 //! A change of the custom resource that leads to no reconcile.
 
-use crate::facts::Table;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
 use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{Cause, CauseKind};
+use opdev_facts::Table;
 
 pub(crate) static RULE: Rule = Rule {
     id: "event-dropped",

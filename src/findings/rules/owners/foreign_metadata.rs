@@ -1,10 +1,10 @@
 //! Labels and annotations of others that an update takes away.
 
-use crate::facts::Table;
-use crate::facts::is_never;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
+use opdev_facts::Table;
+use opdev_facts::is_never;
 
 pub(crate) static RULE: Rule = Rule {
     id: "foreign-metadata",

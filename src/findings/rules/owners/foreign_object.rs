@@ -1,10 +1,10 @@
 //! The operator changes or deletes an object that another one made.
 
-use crate::facts::Table;
-use crate::facts::{is_never, is_plane};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint};
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact, WriteVerb};
+use opdev_facts::Table;
+use opdev_facts::{is_never, is_plane};
 
 pub(crate) static RULE: Rule = Rule {
     id: "foreign-object",

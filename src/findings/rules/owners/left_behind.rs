@@ -1,9 +1,9 @@
 //! A child that the spec no longer asks for.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
+use opdev_facts::Table;
+use opdev_facts::Wait;
 
 pub(crate) static RULE: Rule = Rule {
     id: "left-behind",

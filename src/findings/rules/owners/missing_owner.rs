@@ -1,11 +1,11 @@
 //! Children that stay when their custom resource is gone.
 
-use crate::facts::shared::has_own_name;
-use crate::facts::{Maker, Table};
-use crate::facts::{is_never, is_programs};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint, Warning};
 use opdev_event::evidence::Evidence;
+use opdev_facts::shared::has_own_name;
+use opdev_facts::{Maker, Table};
+use opdev_facts::{is_never, is_programs};
 use opdev_object::meta::ObjectRef;
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,11 +1,11 @@
 //! Changes of a child that never reach its controller.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Hint, Warning};
 use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{CauseKind, TraceLevel};
+use opdev_facts::Table;
+use opdev_facts::Wait;
 
 pub(crate) static RULE: Rule = Rule {
     id: "missing-watch",

@@ -1,9 +1,9 @@
 //! A name that leaves little room for the name of the custom resource.
 
-use crate::facts::{NAME, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Hint;
 use opdev_event::evidence::Evidence;
+use opdev_facts::{NAME, Table};
 
 pub(crate) static RULE: Rule = Rule {
     id: "name-budget",

@@ -1,9 +1,9 @@
 //! Two custom resources that write one object.
 
-use crate::facts::{Live, Table};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::{Error, Warning};
 use opdev_event::evidence::{Evidence, FieldFact, WriteFact};
+use opdev_facts::{Live, Table};
 
 pub(crate) static RULE: Rule = Rule {
     id: "name-collision",

@@ -1,10 +1,10 @@
 //! Workloads of two custom resources that select each other's pods.
 
-use crate::facts::Table;
-use crate::facts::selectors::Selects;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::Evidence;
+use opdev_facts::Table;
+use opdev_facts::selectors::Selects;
 
 pub(crate) static RULE: Rule = Rule {
     id: "overlapping-selector",

@@ -1,9 +1,9 @@
 //! A child whose owner reference names an object that is not there.
 
-use crate::facts::Table;
-use crate::facts::Wait;
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::FindingSeverity::Error;
+use opdev_facts::Table;
+use opdev_facts::Wait;
 
 pub(crate) static RULE: Rule = Rule {
     id: "owner-gone",

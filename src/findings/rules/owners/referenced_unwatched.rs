@@ -1,10 +1,10 @@
 //! An object that is read by name, and whose changes nobody hears of.
 
-use crate::facts::{ABSENT, Table, Track};
 use crate::rule::{Ends, Guessed, InTorture, Rule, Told};
 use opdev_event::CauseKind;
 use opdev_event::FindingSeverity::Warning;
 use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_facts::{ABSENT, Table, Track};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use std::time::Duration;
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use super::super::context::Compat;
 use super::super::error::FuncError;
 use super::super::float;
 use super::super::go_error::GoError;
@@ -11,35 +12,46 @@ use super::super::value::{Elem, List, Map, Value};
 use super::{Function, fixed, string};
 use opdev_object::go::quote::decode;
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("toJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Compact).unwrap_or_default().into())),
-    fixed("mustToJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Compact)?.into())),
-    fixed("toPrettyJson", &[Ty::Any], |_, args| {
-        Ok(encode(&args[0], Style::Pretty).unwrap_or_default().into())
-    }),
-    fixed("mustToPrettyJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Pretty)?.into())),
-    fixed("toRawJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Raw)?.into())),
-    fixed("mustToRawJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Raw)?.into())),
-    fixed("mustFromJson", &[Ty::Str], |_, args| Ok(parse(&string(args, 0))?)),
-    fixed("fromJson", &[Ty::Str], |_, args| {
-        let error = match parse(&string(args, 0)) {
-            Ok(map @ Value::Map(_)) => return Ok(map),
-            Ok(Value::Nil) => return Ok(Value::Map(Map::nil())),
-            Ok(other) => cannot(&other, "map[string]interface {}"),
-            Err(error) => told(&string(args, 0), &error, "map[string]interface {}"),
-        };
-        Ok(Value::Map(Map::from_entries([("Error", Value::from(error))])))
-    }),
-    fixed("fromJsonArray", &[Ty::Str], |_, args| {
-        let error = match parse(&string(args, 0)) {
-            Ok(list @ Value::List(_)) => return Ok(list),
-            Ok(Value::Nil) => return Ok(Value::List(List::nil(Elem::Any))),
-            Ok(other) => cannot(&other, "[]interface {}"),
-            Err(error) => told(&string(args, 0), &error, "[]interface {}"),
-        };
-        Ok(Value::list(vec![error.into()]))
-    }),
-];
+pub(super) const FUNCTIONS: &[Function] =
+    &[
+        fixed("toJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Compact, call.context.compat).unwrap_or_default().into())
+        }),
+        fixed("mustToJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Compact, call.context.compat)?.into())
+        }),
+        fixed("toPrettyJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Pretty, call.context.compat).unwrap_or_default().into())
+        }),
+        fixed("mustToPrettyJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Pretty, call.context.compat)?.into())
+        }),
+        fixed("toRawJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Raw, call.context.compat)?.into())
+        }),
+        fixed("mustToRawJson", &[Ty::Any], |call, args| {
+            Ok(encode(&args[0], Style::Raw, call.context.compat)?.into())
+        }),
+        fixed("mustFromJson", &[Ty::Str], |_, args| Ok(parse(&string(args, 0))?)),
+        fixed("fromJson", &[Ty::Str], |_, args| {
+            let error = match parse(&string(args, 0)) {
+                Ok(map @ Value::Map(_)) => return Ok(map),
+                Ok(Value::Nil) => return Ok(Value::Map(Map::nil())),
+                Ok(other) => cannot(&other, "map[string]interface {}"),
+                Err(error) => told(&string(args, 0), &error, "map[string]interface {}"),
+            };
+            Ok(Value::Map(Map::from_entries([("Error", Value::from(error))])))
+        }),
+        fixed("fromJsonArray", &[Ty::Str], |_, args| {
+            let error = match parse(&string(args, 0)) {
+                Ok(list @ Value::List(_)) => return Ok(list),
+                Ok(Value::Nil) => return Ok(Value::List(List::nil(Elem::Any))),
+                Ok(other) => cannot(&other, "[]interface {}"),
+                Err(error) => told(&string(args, 0), &error, "[]interface {}"),
+            };
+            Ok(Value::list(vec![error.into()]))
+        }),
+    ];
 
 /// A number beyond float64 is first of all no map or list.
 fn told(text: &str, error: &JsonError, target: &str) -> String {
@@ -88,9 +100,11 @@ fn finite_within(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// Go's json.Marshal.
-pub(super) fn encode(value: &Value, style: Style) -> Result<String, FuncError> {
-    let mut encoder = Encoder { out: String::new(), style, depth: 0, order: &[] };
+/// Go's json.Marshal. Helm 4.3 is built with Go 1.27, which writes U+FFFD for a byte that is no text. Older
+/// ones write its escape.
+fn encode(value: &Value, style: Style, compat: Compat) -> Result<String, FuncError> {
+    let no_text = if compat == Compat::V4 { "\u{fffd}" } else { "\\ufffd" };
+    let mut encoder = Encoder { out: String::new(), style, depth: 0, order: &[], no_text };
     encoder.value(value)?;
     Ok(encoder.out)
 }
@@ -111,6 +125,8 @@ struct Encoder {
     depth: usize,
     /// The declared order of the fields of the struct being written.
     order: &'static [&'static str],
+    /// Stands for a byte that is no text.
+    no_text: &'static str,
 }
 
 impl Encoder {
@@ -211,7 +227,7 @@ impl Encoder {
         while !text.is_empty() {
             let (c, width) = decode(text);
             match c {
-                None => self.out.push_str("\\ufffd"),
+                None => self.out.push_str(self.no_text),
                 Some('"') => self.out.push_str("\\\""),
                 Some('\\') => self.out.push_str("\\\\"),
                 Some('\n') => self.out.push_str("\\n"),
@@ -509,5 +525,26 @@ impl Parser<'_> {
             self.at += 1;
         }
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::context::Compat;
+    use crate::golden::render;
+
+    /// Measured with Helm 3.19.0 and 4.1.4 (Go 1.24, 1.25) and 4.3.1 (Go 1.27).
+    #[test]
+    fn a_byte_that_is_no_text_is_written_as_the_go_of_each_helm_writes_it() {
+        let written = |call: &str, compat| {
+            let text = format!("{{{{ b64dec \"6WE=\" | {call} }}}}");
+            String::from_utf8(render(&text, compat).unwrap()).unwrap()
+        };
+        for call in ["toJson", "toRawJson", "toPrettyJson", "mustToJson"] {
+            for older in [Compat::V3_19, Compat::V3, Compat::V4_1] {
+                assert_eq!(written(call, older), "\"\\ufffda\"");
+            }
+            assert_eq!(written(call, Compat::V4), "\"\u{fffd}a\"");
+        }
     }
 }

@@ -16,6 +16,9 @@ use std::time::Duration;
 pub const SOCKET: &str = "OPDEV_TRACE";
 /// The environment variable with what is set in the options of every manager, as JSON.
 pub const OPTIONS: &str = "OPDEV_MANAGER";
+/// The variable with which client-go looks each second for cached objects that the program has changed, and
+/// ends the program if it finds one.
+pub const CACHE_MUTATION_DETECTOR: &str = "KUBE_CACHE_MUTATION_DETECTOR";
 /// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names
 /// it (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its
 /// reconcile on its calls, also clients that are made beside the manager. Only a binary with the added files

@@ -4,8 +4,8 @@ use super::*;
 use crate::Attribution;
 use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Event, Outcome, Reconcile};
-use opdev_findings::facts::observed::Seen;
-use opdev_findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
+use opdev_facts::observed::Seen;
+use opdev_facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use super::*;
 use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
-use opdev_findings::facts::observed::Seen;
-use opdev_findings::facts::record::{ControllerAdded, Record, Traced};
+use opdev_facts::observed::Seen;
+use opdev_facts::record::{ControllerAdded, Record, Traced};
 use serde_json::json;
 
 /// A program that was started at second 100, and a clock in milliseconds after that.

@@ -137,6 +137,13 @@ func init() {
 			labels["app"] = "a"
 			return ctrl.Result{}, nil
 		},
+		// A list without copies: its maps are those of the cache.
+		"cache-mutated": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{RequeueAfter: time.Minute}, r.mark(ctx, object, client.UnsafeDisableDeepCopy)
+		},
+		"healthy-copy": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			return ctrl.Result{RequeueAfter: time.Minute}, r.mark(ctx, object)
+		},
 		// A goroutine that nobody ends, in each reconcile.
 		"process-growth": func(*Reconciler, context.Context, *v1.Case) (ctrl.Result, error) {
 			go func() { select {} }()
@@ -152,4 +159,26 @@ func init() {
 			return ctrl.Result{RequeueAfter: time.Minute}, nil
 		},
 	})
+}
+
+// mark notes in each ConfigMap that it was seen, and stores nothing.
+func (r *Reconciler) mark(ctx context.Context, object *v1.Case, options ...client.ListOption) error {
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Namespace: object.Namespace}}
+	child.Data = map[string]string{"mode": "on"}
+	if err := controllerutil.SetControllerReference(object, child, r.Scheme()); err != nil {
+		return err
+	}
+	if err := r.Create(ctx, child); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	children := &corev1.ConfigMapList{}
+	if err := r.List(ctx, children, append(options, client.InNamespace(object.Namespace))...); err != nil {
+		return err
+	}
+	for i := range children.Items {
+		if children.Items[i].Data != nil {
+			children.Items[i].Data["seen"] = "yes"
+		}
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 //! Times and objects as records of a process have them.
 
-use crate::facts::record::TraceObject;
+use crate::record::TraceObject;
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
 

@@ -1,6 +1,8 @@
 //! Records of a traced process about its controllers, as it comes over its socket: one record a line. Plain
 //! data; `program/trace` reads it off the socket and makes reconciles of it.
 
+pub mod fields;
+
 use jiff::Timestamp;
 use opdev_event::LogLine;
 use serde::{Deserialize, Serialize};

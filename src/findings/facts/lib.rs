@@ -1,7 +1,7 @@
 //! The facts: one table by object, path and controller. Counts begin anew with each event from outside.
 //! Bounded.
 
-pub(super) mod cached;
+pub mod cached;
 mod configs;
 mod failures;
 mod growth;
@@ -10,25 +10,25 @@ pub mod missing_kinds;
 mod names;
 pub mod observed;
 pub mod record;
-pub mod record_fields;
+
 mod restarts;
 mod said;
-pub(super) mod selectors;
-pub(super) mod shared;
+pub mod selectors;
+pub mod shared;
 pub mod simulated;
-pub(super) mod templates;
+pub mod templates;
 mod track;
 mod unanswered;
 mod unheard;
 mod values;
 pub mod versions;
 mod waits;
-pub(super) mod wakes;
+pub mod wakes;
 mod writes;
 
-pub(super) use names::{NAME, call_of, failed_by, is_never, is_plane, is_programs};
-pub(super) use track::{ABSENT, KEPT, Track};
-pub(super) use waits::{Pending, Wait};
+pub use names::{NAME, call_of, failed_by, is_never, is_plane, is_programs};
+pub use track::{ABSENT, KEPT, Track};
+pub use waits::{Pending, Wait};
 
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact};
@@ -38,198 +38,198 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 /// Times of Events about one object that are kept: a rule cannot ask for more.
-pub(super) const EVENTS_KEPT: usize = 10;
+pub const EVENTS_KEPT: usize = 10;
 /// A reconcile that comes later than this after a change was not led to by it.
-pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
+pub const MISSED: SignedDuration = SignedDuration::from_secs(5);
 /// A change that is older than this is not asked about any more.
-pub(super) const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+pub const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Objects, paths and children that are known at once.
 const MANY: usize = 20_000;
 /// All of it.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub struct Table {
     /// The newest time that was told.
-    pub(super) now: Timestamp,
+    pub now: Timestamp,
     /// True on the embedded control plane, where pods are simulated.
-    pub(super) embedded: bool,
+    pub embedded: bool,
     /// When the program was started last; none while it does not run.
-    pub(super) started: Option<Timestamp>,
+    pub started: Option<Timestamp>,
     /// Kinds that the project is for.
     custom: BTreeSet<(String, String)>,
     /// Kinds of which the CRD prints a part of the status.
-    pub(super) with_status: BTreeSet<(String, String)>,
+    pub with_status: BTreeSet<(String, String)>,
     /// Custom resources and children, as the API server has them.
-    pub(super) live: HashMap<ObjectKey, Live>,
+    pub live: HashMap<ObjectKey, Live>,
     /// The makers of children.
-    pub(super) makers: HashMap<ObjectKey, Maker>,
+    pub makers: HashMap<ObjectKey, Maker>,
     /// Facts about an object's reconciles, by controller.
-    pub(super) tracks: HashMap<(String, ObjectKey), Track>,
-    pub(super) controllers: BTreeMap<String, Controller>,
+    pub tracks: HashMap<(String, ObjectKey), Track>,
+    pub controllers: BTreeMap<String, Controller>,
     /// Reconciles under way.
-    pub(super) running: HashMap<ObjectKey, (u64, Timestamp)>,
+    pub running: HashMap<ObjectKey, (u64, Timestamp)>,
     /// Field managers of the program.
-    pub(super) own: BTreeSet<String>,
+    pub own: BTreeSet<String>,
     /// The writers of a path, in turn.
-    pub(super) turns: HashMap<(ObjectKey, String), VecDeque<Turn>>,
+    pub turns: HashMap<(ObjectKey, String), VecDeque<Turn>>,
     /// Conflicts in a row by object.
-    pub(super) conflicts: HashMap<ObjectKey, Conflicts>,
+    pub conflicts: HashMap<ObjectKey, Conflicts>,
     /// Refusals by object of the reconcile, call and field.
-    pub(super) refused: HashMap<(ObjectKey, String), u32>,
+    pub refused: HashMap<(ObjectKey, String), u32>,
     /// New Events by whom they are about, reason and message.
-    pub(super) events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
+    pub events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
     /// New Events by whom they are about, where the program told them beside its reconciles' own work.
-    pub(super) events_about: HashMap<ObjectKey, VecDeque<Timestamp>>,
+    pub events_about: HashMap<ObjectKey, VecDeque<Timestamp>>,
     /// Objects of other kinds that were shown lately: a child is shown before the reconcile that made it has
     /// ended.
     shown: HashMap<ObjectKey, Timestamp>,
     /// Workloads as the API server has them.
-    pub(super) workloads: HashMap<ObjectKey, Workload>,
+    pub workloads: HashMap<ObjectKey, Workload>,
     /// Selectors of workloads as the API server has them.
-    pub(super) selectors: HashMap<ObjectKey, selectors::Selects>,
+    pub selectors: HashMap<ObjectKey, selectors::Selects>,
     /// Configuration that the pods of workloads take.
-    pub(super) templates: HashMap<ObjectKey, templates::Template>,
+    pub templates: HashMap<ObjectKey, templates::Template>,
     /// When a pod of a namespace went last.
-    pub(super) pods_gone: HashMap<String, Timestamp>,
+    pub pods_gone: HashMap<String, Timestamp>,
     /// Reconciles before the last restart whose object has not been reconciled since.
     before: HashMap<(String, ObjectKey), restarts::Before>,
     /// When objects were written last.
     written_at: HashMap<ObjectKey, Timestamp>,
     /// Fields that the first reconcile after a restart has changed.
-    pub(super) rewritten: HashMap<(ObjectKey, String), restarts::Rewritten>,
+    pub rewritten: HashMap<(ObjectKey, String), restarts::Rewritten>,
     /// True if the user disturbs the program: an event that he holds back is none that it misses.
-    pub(super) disturbed: bool,
+    pub disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
-    pub(super) taken: Vec<(Timestamp, ObjectKey)>,
+    pub taken: Vec<(Timestamp, ObjectKey)>,
     /// The caches of the program, by kind.
-    pub(super) caches: cached::Caches,
+    pub caches: cached::Caches,
     /// Kinds that the program asks for and the cluster does not have.
-    pub(super) missing_kinds: missing_kinds::MissingKinds,
+    pub missing_kinds: missing_kinds::MissingKinds,
     /// Values of specs and children.
     values: values::Values,
     /// Judgements that wait for their time.
-    pub(super) pending: Vec<Pending>,
+    pub pending: Vec<Pending>,
 }
 
 /// An object as the API server has it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Live {
-    pub(super) uid: String,
-    pub(super) generation: i64,
-    pub(super) observed: Option<i64>,
-    pub(super) has_status: bool,
-    pub(super) deleting: Option<Timestamp>,
-    pub(super) finalizers: Vec<String>,
-    pub(super) said: said::StatusWords,
-    pub(super) gone: Option<Timestamp>,
-    pub(super) object: ObjectRef,
+pub struct Live {
+    pub uid: String,
+    pub generation: i64,
+    pub observed: Option<i64>,
+    pub has_status: bool,
+    pub deleting: Option<Timestamp>,
+    pub finalizers: Vec<String>,
+    pub said: said::StatusWords,
+    pub gone: Option<Timestamp>,
+    pub object: ObjectRef,
     metadata: u64,
     /// A change from outside that no reconcile has answered yet: when, and of which part.
-    pub(super) changed: Option<(Timestamp, &'static str)>,
+    pub changed: Option<(Timestamp, &'static str)>,
     /// The change because of which opdev has asked for a reconcile.
-    pub(super) asked: Option<Timestamp>,
+    pub asked: Option<Timestamp>,
     /// Controllers that were asked and have not answered yet.
-    pub(super) awaited: usize,
+    pub awaited: usize,
 }
 
 /// Pods of a workload.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Workload {
-    pub(super) wanted: i64,
-    pub(super) ready: i64,
+pub struct Workload {
+    pub wanted: i64,
+    pub ready: i64,
 }
 
 /// The maker of a child.
 #[derive(Clone, Debug)]
-pub(super) struct Maker {
-    pub(super) controller: String,
-    pub(super) primary: ObjectRef,
-    pub(super) object: ObjectRef,
-    pub(super) at: Timestamp,
-    pub(super) reconcile: u64,
-    pub(super) times: u32,
+pub struct Maker {
+    pub controller: String,
+    pub primary: ObjectRef,
+    pub object: ObjectRef,
+    pub at: Timestamp,
+    pub reconcile: u64,
+    pub times: u32,
     /// Number of times that it was made again after the program itself had deleted it, since the last event
     /// from outside, and when it was made first since.
-    pub(super) again: (u32, Timestamp),
-    pub(super) owned: bool,
-    pub(super) tied: bool,
-    pub(super) keeps: bool,
+    pub again: (u32, Timestamp),
+    pub owned: bool,
+    pub tied: bool,
+    pub keeps: bool,
     /// True if the deletion of its custom resource had been asked for before.
-    pub(super) late: bool,
+    pub late: bool,
     /// True if the API server has shown it.
-    pub(super) seen: bool,
-    pub(super) gone: bool,
+    pub seen: bool,
+    pub gone: bool,
     /// When it went while the program ran, without a word of the program.
-    pub(super) went: Option<Timestamp>,
+    pub went: Option<Timestamp>,
     /// When the program deleted it.
-    pub(super) deleted: Option<Timestamp>,
+    pub deleted: Option<Timestamp>,
     /// A hash of its content when it was made.
-    pub(super) content: u64,
+    pub content: u64,
     /// True if a list had lacked another one with its content, and its name was generated.
-    pub(super) double: bool,
+    pub double: bool,
     /// True if an event of it came to its controller.
-    pub(super) echoed: bool,
+    pub echoed: bool,
     /// The place in the operator's code that made it.
-    pub(super) place: Option<Place>,
+    pub place: Option<Place>,
     /// True if it was made again after somebody else had deleted it.
-    pub(super) remade: bool,
+    pub remade: bool,
     /// True if the reconcile that made it is guessed: it may have been for another custom resource.
-    pub(super) guessed: bool,
+    pub guessed: bool,
     /// Other custom resources whose reconciles use it, too.
-    pub(super) sharers: BTreeSet<ObjectKey>,
+    pub sharers: BTreeSet<ObjectKey>,
 }
 
 impl Controller {
     /// True if its watches seem to drop creations on purpose: other events of children come to it.
-    pub(super) fn drops_creations(&self) -> bool {
+    pub fn drops_creations(&self) -> bool {
         self.added == (false, true)
     }
 }
 
 /// Facts about a controller.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Controller {
+pub struct Controller {
     /// Kinds of which an event came to it.
-    pub(super) echoed: BTreeSet<(String, String)>,
+    pub echoed: BTreeSet<(String, String)>,
     /// True if the creation of a child came to it, and if another event of one did.
     added: (bool, bool),
     /// True if causes are missing, or no cache was read: then nothing is told by absence.
-    pub(super) unclear: bool,
+    pub unclear: bool,
     /// True if it has written the status of an object.
-    pub(super) writes_status: bool,
-    pub(super) reads: u64,
+    pub writes_status: bool,
+    pub reads: u64,
     /// Reconciles that ended well.
-    pub(super) good: u64,
+    pub good: u64,
     /// Goroutines that its reconciles leave behind.
-    pub(super) growth: growth::Growth,
+    pub growth: growth::Growth,
     /// The period that good reconciles ask for.
-    pub(super) period: Option<Duration>,
+    pub period: Option<Duration>,
     /// The longest reconcile that ended lately, and when it began.
-    pub(super) busy: Option<(Timestamp, Timestamp)>,
+    pub busy: Option<(Timestamp, Timestamp)>,
     /// Names of children by kind, with `NAME` in the place of the name of the custom resource, and of whom.
-    pub(super) rests: HashMap<String, (String, BTreeSet<String>)>,
+    pub rests: HashMap<String, (String, BTreeSet<String>)>,
 }
 
 /// One write in turn.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
-    pub(super) writer: String,
-    pub(super) primary: Option<ObjectKey>,
-    pub(super) value: u64,
-    pub(super) shown: String,
+pub struct Turn {
+    pub writer: String,
+    pub primary: Option<ObjectKey>,
+    pub value: u64,
+    pub shown: String,
 }
 
 /// Conflicts in a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Conflicts {
-    pub(super) row: u32,
-    pub(super) sent: String,
+pub struct Conflicts {
+    pub row: u32,
+    pub sent: String,
     /// Number of times that this very version was sent.
-    pub(super) same: u32,
+    pub same: u32,
 }
 
 impl Table {
     /// Takes in what a reconcile proves.
-    pub(super) fn take(&mut self, evidence: &Evidence) {
+    pub fn take(&mut self, evidence: &Evidence) {
         self.now = self.now.max(evidence.ended);
         self.custom.insert((evidence.object.gvk.group.clone(), evidence.object.gvk.kind.clone()));
         self.bound();
@@ -427,7 +427,7 @@ impl Table {
         lives && waited && !starts && !evidence.deleting && child.deleted.is_none()
     }
 
-    pub(super) fn sources_changed(&mut self, changed: &SourcesChanged) {
+    pub fn sources_changed(&mut self, changed: &SourcesChanged) {
         let prints = |kind: &&opdev_event::KindStatus| {
             kind.columns.iter().any(|column| column.path.starts_with(".status"))
         };
@@ -437,7 +437,7 @@ impl Table {
     }
 
     /// Another process runs: counts begin anew, makers stay.
-    pub(super) fn restarted(&mut self, at: Timestamp, saved: bool) {
+    pub fn restarted(&mut self, at: Timestamp, saved: bool) {
         self.now = self.now.max(at);
         self.take_restart(!saved, at);
         self.started = Some(at);
@@ -456,20 +456,20 @@ impl Table {
         self.makers.values_mut().for_each(|maker| maker.went = None);
     }
 
-    pub(super) fn stopped(&mut self) {
+    pub fn stopped(&mut self) {
         self.started = None;
         self.running.clear();
     }
 
     /// True if the program has used what it uses: it has run for a while and does nothing, or for long.
-    pub(super) fn has_run(&self) -> bool {
+    pub fn has_run(&self) -> bool {
         let since = |at: Timestamp| self.now.duration_since(at).as_secs();
         let idle = self.running.is_empty() && self.tracks.values().all(|track| since(track.ended) >= 10);
         self.started.map(since).is_some_and(|ran| ran >= 90 || ran >= 30 && idle)
     }
 
     /// True if something may follow though nothing happens.
-    pub(super) fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         !self.pending.is_empty()
             || !self.running.is_empty()
             || self.live.values().any(|live| live.gone.is_none() && live.deleting.is_some())
@@ -485,7 +485,7 @@ impl Table {
     }
 
     /// Children that live on though what they were made for is gone.
-    pub(super) fn left(&self) -> impl Iterator<Item = (&Maker, Timestamp)> {
+    pub fn left(&self) -> impl Iterator<Item = (&Maker, Timestamp)> {
         self.makers
             .values()
             .filter(|maker| !maker.owned && !maker.tied && !maker.keeps && !maker.late)
@@ -497,7 +497,7 @@ impl Table {
     }
 
     /// Forgets judgements that have waited long enough, and children that nobody asks for any more.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         let now = self.now;
         self.taken.retain(|(at, _)| now.duration_since(*at) <= ASKED_WITHIN);
         self.pending.retain(|one| now.duration_since(one.at) < one.what.lasts());
