@@ -47,8 +47,8 @@ impl Crashes {
 
 /// Reads the last lines. `module` is the path of the project's Go module, for binaries with trimmed paths.
 pub(super) fn reason(lines: &[String], root: &Path, module: &str) -> Reason {
-    let mut found =
-        panic(lines, root, module).or_else(|| traceback(lines, root)).unwrap_or_else(|| last_error(lines));
+    let found = panic(lines, root, module).or_else(|| traceback(lines, root));
+    let mut found = found.or_else(|| java_exception(lines)).unwrap_or_else(|| last_error(lines));
     found.hint = found.message.as_deref().and_then(hint);
     found
 }
@@ -125,6 +125,30 @@ fn traceback(lines: &[String], root: &Path) -> Option<Reason> {
     Some(Reason { message: Some(after[end].clone()), place, hint: None })
 }
 
+/// The words of an exception of Java, and of the innermost one that caused it: what failed in the end tells
+/// most.
+fn java_exception(lines: &[String]) -> Option<Reason> {
+    let causes = || {
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.trim().strip_prefix("Caused by: ")?)))
+    };
+    let (last, cause) = causes().next_back()?;
+    // Without its stack it is a word in a text.
+    let has_stack = lines.get(last + 1).is_some_and(|next| next.trim_start().starts_with("at "));
+    let begins = |line: &&String| line.starts_with("Exception in thread") || logs::is_exception(line);
+    let first = lines[..last].iter().rev().find(begins).or_else(|| {
+        let is_error = |line: &&String| logs::parse(line).level == Some(Level::Error);
+        lines[..last].iter().rev().find(is_error)
+    });
+    let class = |text: &str| {
+        let (class, words) = text.split_once(": ").unwrap_or((text, ""));
+        let name = class.rsplit('.').next().unwrap_or(class);
+        if words.is_empty() { name.to_owned() } else { format!("{name}: {words}") }
+    };
+    let outer = first.map(|line| logs::parse(line).text()).filter(|outer| !outer.contains(cause));
+    let message = outer.map_or_else(|| class(cause), |outer| format!("{outer}: {}", class(cause)));
+    has_stack.then(|| Reason { message: Some(message), ..Reason::default() })
+}
+
 /// The last line that is an error by its shape, else the last line at all.
 fn last_error(lines: &[String]) -> Reason {
     let is_error = |line: &&String| {
@@ -192,6 +216,19 @@ mod tests {
         let found = reason(&lines(text), Path::new("/p"), "");
         assert_eq!(found.message.as_deref(), Some("ValueError: no"));
         assert_eq!(found.place.unwrap().to_string(), "op.py:9");
+    }
+
+    #[test]
+    fn an_exception_of_java_names_the_innermost_cause() {
+        let text = "2026-11-23 08:00:00,123 ERROR [io.qua.run.Application] (main) Failed to start application\n\
+            java.lang.RuntimeException: Failed to start quarkus\n\tat io.quarkus.A.b(A.java:1)\n\
+            Caused by: io.fabric8.OuterException: it fails\n\tat c.D.e(D.java:2)\n\
+            Caused by: io.javaoperatorsdk.MissingCRDException: 'a.example.com' v1 CRD was not found\n\tat c.F.g(F.java:3)\n\t... 9 more\n";
+        let found = reason(&lines(text), Path::new("/p"), "");
+        expect!["java.lang.RuntimeException: Failed to start quarkus: MissingCRDException: 'a.example.com' v1 CRD was not found"]
+            .assert_eq(&found.message.unwrap());
+        let word = reason(&lines("it was Caused by: nothing\nCaused by: a word"), Path::new("/p"), "");
+        assert_eq!(word.message.as_deref(), Some("Caused by: a word"));
     }
 
     #[test]

@@ -93,7 +93,8 @@ impl Joiner {
 /// Returns true if a line goes on with an entry: it is indented, or it is a frame's function below an error.
 fn belongs_to(open: &Entry, line: &str) -> bool {
     let first = line.chars().next();
-    if first == Some('\t') || line.starts_with("    ") || line.starts_with("  File \"") {
+    if first == Some('\t') || line.starts_with("    ") || line.starts_with("  File \"") || is_exception(line)
+    {
         return true;
     }
     let stack = open.level == Some(Level::Error) || !open.more.is_empty();
@@ -105,6 +106,16 @@ fn belongs_to(open: &Entry, line: &str) -> bool {
             || line.starts_with("runtime."));
     let java = line.starts_with("Caused by: ") || line.starts_with("at ");
     stack && (function || java || line.starts_with("goroutine ") || line.starts_with("created by "))
+}
+
+/// Returns true if a line begins with the class of an exception of Java: its stack follows.
+pub(super) fn is_exception(line: &str) -> bool {
+    let class = line.split([':', ' ']).next().unwrap_or_default();
+    let (package, name) = class.rsplit_once('.').unwrap_or_default();
+    let is_package =
+        !package.is_empty() && package.split('.').all(|part| part.starts_with(char::is_lowercase));
+    let ends = ["Exception", "Error", "Throwable"].iter().any(|end| name.ends_with(end));
+    is_package && ends && (line.len() == class.len() || line[class.len()..].starts_with(": "))
 }
 
 /// Reads one line.
@@ -126,7 +137,7 @@ pub(super) fn parse(line: &str) -> Entry {
 
 /// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever
 /// comes.
-fn strip_escapes(line: &str) -> String {
+pub(super) fn strip_escapes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find(['\u{1b}', '\u{9b}', '\u{90}', '\u{98}', '\u{9d}', '\u{9e}', '\u{9f}']) {
@@ -184,13 +195,24 @@ fn level(word: &str) -> Option<Level> {
 }
 
 /// Fields that say which object and reconcile a line is about, and are not shown as fields.
-const ABOUT: [&str; 7] =
-    ["controller", "controllerGroup", "controllerKind", "namespace", "name", "reconcileID", "stacktrace"];
+const ABOUT: [&str; 9] = [
+    "controller",
+    "controllerGroup",
+    "controllerKind",
+    "namespace",
+    "name",
+    "reconcileID",
+    "stacktrace",
+    "resource.name",
+    "resource.namespace",
+];
 
 /// Takes the fields of an entry in.
 fn take_fields(entry: &mut Entry, fields: &Map<String, Value>) {
     let word = |key: &str| fields.get(key).and_then(Value::as_str);
-    entry.object = match (fields.get("object"), word("namespace"), word("name")) {
+    // The Java Operator SDK names it so in its context.
+    let resource = |key: &str| word(key).or_else(|| word(&format!("resource.{key}")));
+    entry.object = match (fields.get("object"), resource("namespace"), resource("name")) {
         (_, Some(namespace), Some(name)) if !namespace.is_empty() => Some(format!("{namespace}/{name}")),
         (_, _, Some(name)) => Some(name.to_owned()),
         (Some(Value::String(object)), _, _) => Some(object.clone()),
@@ -381,10 +403,12 @@ fn worded(line: &str) -> Option<Entry> {
     if !line.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let words: Vec<&str> = line.split_whitespace().take(5).collect();
-    let word = words.iter().skip(1).find(|word| word.len() > 1 && level(word).is_some())?;
-    let at = line.find(word)?;
-    let rest = line[at + word.len()..].trim_start_matches([' ', ']', ':']);
+    let (word, rest) = after_thread(line).or_else(|| {
+        let word =
+            line.split_whitespace().take(5).skip(1).find(|word| word.len() > 1 && level(word).is_some())?;
+        line.split_once(word).map(|(_, rest)| (word, rest))
+    })?;
+    let rest = rest.trim_start_matches([' ', ']', ':']);
     let field = |name: &str, ends: &[char]| {
         let (_, after) = rest.split_once(name)?;
         let end = after.find(ends).unwrap_or(after.len());
@@ -392,7 +416,38 @@ fn worded(line: &str) -> Option<Entry> {
     };
     // As kube-rs names the span of a reconcile; a reason is of several words.
     let (object, reason) = (field("object.ref=", &[' ', '}', ',']), field("object.reason=", &['}', ',']));
+    let object = object.or_else(|| resource_id(rest)).or_else(|| in_brackets(rest));
     Some(Entry { level: level(word), message: rest.to_owned(), object, reason, ..Entry::default() })
+}
+
+/// The level, and what follows it, where a thread stands between it and the time. Its name may have many
+/// words: `12:00:01.2 [Controller Starter for: a] INFO rest`.
+fn after_thread(line: &str) -> Option<(&str, &str)> {
+    let (time, rest) = line.split_once(" [")?;
+    let (_, rest) =
+        rest.split_once("] ").filter(|_| time.split_whitespace().all(|word| level(word).is_none()))?;
+    let word = rest.split_whitespace().next().filter(|word| word.len() > 1 && level(word).is_some())?;
+    rest.split_once(word).map(|(_, rest)| (word, rest))
+}
+
+/// The object in `ResourceID{name='a', namespace='b'}`, as the Java Operator SDK names it.
+fn resource_id(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("ResourceID{name='")?;
+    let (name, rest) = rest.split_once('\'')?;
+    let namespace =
+        rest.strip_prefix(", namespace='").and_then(|rest| rest.split_once('\'')).map(|(name, _)| name);
+    Some(namespace.map_or(name.to_owned(), |namespace| format!("{namespace}/{name}")))
+}
+
+/// An object in brackets, such as `[default/demo]`.
+fn in_brackets(text: &str) -> Option<String> {
+    let is_name = |part: &str| {
+        let is_label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        !part.is_empty() && part.chars().all(is_label)
+    };
+    let inside = |part: &str| part.split_once(']').map(|(inside, _)| inside.to_owned());
+    let is_object = |inside: &String| inside.split_once('/').is_some_and(|(a, b)| is_name(a) && is_name(b));
+    text.split('[').skip(1).filter_map(inside).find(is_object)
 }
 
 #[cfg(test)]
@@ -440,6 +495,22 @@ mod tests {
                 "2026-11-23T08:00:00.1Z  INFO reconciling object{object.ref=Foo.v1.a/b.default object.reason=object updated}: ctl: done",
                 "Info||reconciling object{object.ref=Foo.v1.a/b.default object.reason=object updated}: ctl: done · Foo.v1.a/b.default",
             ),
+            (
+                "22:42:58.435 [Controller Starter for: greeting] INFO  i.j.o.Operator - started",
+                "Info||i.j.o.Operator - started",
+            ),
+            (
+                "22:42:58.435 [pool-1-thread-2] WARN  [default/hello] c.e.R - no luck",
+                "Warn||[default/hello] c.e.R - no luck · default/hello",
+            ),
+            (
+                "22:42:58.435 [a] ERROR c.e.R - failed ExecutionScope{ resource id: ResourceID{name='hello', namespace='b'}, version: 3}",
+                "Error||c.e.R - failed ExecutionScope{ resource id: ResourceID{name='hello', namespace='b'}, version: 3} · b/hello",
+            ),
+            (
+                "{\"level\":\"INFO\",\"message\":\"b\",\"resource.name\":\"hello\",\"resource.namespace\":\"c\"}",
+                "Info||b · c/hello",
+            ),
             ("\u{1b}[31mred\u{1b}[0m text", "-||red text"),
             ("\u{1b}]0;TITLE\u{7}title set", "-||title set"),
             (
@@ -467,6 +538,22 @@ mod tests {
         assert_eq!(
             reason("2026-11-23T08:00:00Z  INFO reconciling object{object.ref=Foo.v1.a/b.default}: done"),
             None
+        );
+    }
+
+    #[test]
+    fn an_exception_of_java_belongs_to_the_line_before_it() {
+        let text = "22:42:58.435 [a] WARN  c.e.R - tried in vain\njava.lang.IllegalStateException: no luck\n\tat c.e.R.go(R.java:7)\n\
+            Caused by: java.io.IOException: gone\n\t... 3 more\n22:42:59.000 [a] INFO  c.e.R - next";
+        let mut joiner = Joiner::default();
+        let mut entries: Vec<Entry> = text.lines().filter_map(|line| joiner.push(line)).collect();
+        entries.extend(joiner.flush());
+        let told: Vec<_> = entries.iter().map(|entry| (entry.message.as_str(), entry.more.len())).collect();
+        assert_eq!(told, [("c.e.R - tried in vain", 4), ("c.e.R - next", 0)]);
+        assert!(
+            !is_exception("Some.Thing: a word")
+                && !is_exception("an Error came")
+                && is_exception("a.b.CError")
         );
     }
 

@@ -27,6 +27,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The longest time that a build may take.
 const BUILD: Duration = Duration::from_secs(600);
@@ -39,6 +40,8 @@ pub(super) struct Prepared {
     pub(super) samples: Vec<(Sample, Option<String>)>,
     /// What was left out, and why.
     pub(super) notes: Vec<String>,
+    /// One for each run that may be under way at once.
+    pub(super) seats: Semaphore,
     /// Holds the binary that was built.
     _folder: Option<tempfile::TempDir>,
 }
@@ -104,7 +107,8 @@ pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
         }
         _ => (own(sources, settings), None),
     };
-    Ok(Prepared { subject, definitions, samples, notes, _folder: folder })
+    let seats = Semaphore::new(input.parallel.max(1));
+    Ok(Prepared { subject, definitions, samples, notes, seats, _folder: folder })
 }
 
 fn own(sources: Sources, settings: opdev_release::settings::Settings) -> Subject {

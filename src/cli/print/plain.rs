@@ -217,9 +217,19 @@ fn sources(sources: &SourcesChanged) -> String {
 }
 
 fn reload_failed(failed: &ReloadFailed) -> String {
-    let problems = failed.diagnostics.iter().map(|diagnostic| match &diagnostic.hint {
-        Some(hint) => format!("{} ({})", words::diagnostic(diagnostic), words::one_line(hint)),
-        None => words::diagnostic(diagnostic),
+    let problems = failed.diagnostics.iter().map(|diagnostic| {
+        let said = match &diagnostic.hint {
+            Some(hint) => format!("{} ({})", words::diagnostic(diagnostic), words::one_line(hint)),
+            None => words::diagnostic(diagnostic),
+        };
+        // A build of which no place is known has said more than that it failed.
+        match &diagnostic.excerpt {
+            Some(last) if failed.build && diagnostic.place.is_none() => {
+                let lines = last.lines().map(|line| format!("{BELOW}{line}"));
+                said + &lines.collect::<String>()
+            }
+            _ => said,
+        }
     });
     let goes_on =
         if failed.build { "a program that runs goes on" } else { "the last working version keeps running" };

@@ -1,6 +1,7 @@
 //! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build
 //! that runs kills its processes. Never writes into the project but below `.opdev`.
 
+mod compiler_lines;
 pub mod traced_build;
 
 use super::{debugger, gobuild};
@@ -108,6 +109,7 @@ impl Builder {
 
     /// Places that compilers write as `file:line:column: message`, else the last lines.
     fn command_problems(&self, text: &str, words: &str, status: &str) -> Vec<Diagnostic> {
+        let text = &*compiler_lines::uniform(text);
         let placed = gobuild::diagnostics(text, &self.plan.dir, &self.root, small_text);
         let is_error = |one: &Diagnostic| {
             let inside = |place: &opdev_event::Place| self.root.join(&place.file).is_file() && place.line > 0;

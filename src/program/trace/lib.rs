@@ -252,11 +252,8 @@ impl Attribution {
                 continue;
             };
             let number = open.number;
-            let wrote = write.as_ref().map(|write| (write.object.key(), write.rv.clone()));
-            open.call(&call, write, &self.versions, false);
-            if let Some((key, rv)) = wrote {
-                self.remember(&key, &rv, number);
-            }
+            open.call(&call, write.clone(), &self.versions, false);
+            self.remember(write.as_ref(), number);
         }
     }
 
@@ -366,8 +363,8 @@ impl Attribution {
             None => (self.guess(&call, write.as_ref()), true),
         };
         let number = id.as_deref().and_then(|id| self.number_of(id));
-        if let (Some(write), Some(number)) = (&write, number) {
-            self.remember(&write.object.key(), &write.rv, number);
+        if let Some(number) = number {
+            self.remember(write.as_ref(), number);
         }
         let Some(id) = id else {
             self.keep_beside(&call, write.as_ref());
@@ -422,10 +419,12 @@ impl Attribution {
             if call.verb() == "create" { None } else { sent.or_else(|| self.versions.before(&key, &rv)) };
         // The resourceVersion is one that was there before the call: nothing was stored. The event of a real
         // write may have been seen already, but not before the call came.
-        let unchanged = call.verb() != "create"
+        let was_there = call.verb() != "create"
             && (call.sent.as_ref().and_then(resource_version) == Some(&rv)
-                || self.versions.seen_before(&key, &rv, call.at));
-        let old = if unchanged { self.versions.at(&key, &rv) } else { old };
+                || self.versions.seen_before(&key, &rv, call.at)
+                || reconcile::applied_before(call, answer));
+        let old = if was_there { self.versions.at(&key, &rv) } else { old };
+        let unchanged = was_there && !old.as_ref().is_some_and(|old| reconcile::is_let_go(old, answer));
         let new = Arc::new(answer.clone());
         if call.verb() == "create" {
             self.versions.reborn(&key);
@@ -555,8 +554,10 @@ impl Attribution {
         self.kinds.entry((object.group.clone(), plural)).or_insert(gvk);
     }
 
-    fn remember(&mut self, key: &ObjectKey, rv: &str, reconcile: u64) {
-        let place = (key.clone(), rv.to_owned());
+    /// The version that a write has made is the reconcile's own.
+    fn remember(&mut self, write: Option<&Write>, reconcile: u64) {
+        let Some(write) = write.filter(|write| write.has_made_a_version()) else { return };
+        let place = (write.object.key(), write.rv.clone());
         if self.written.insert(place.clone(), reconcile).is_none() {
             self.written_order.push_back(place);
         }

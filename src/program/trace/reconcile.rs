@@ -1,7 +1,7 @@
 //! One reconcile while it is under way, and what becomes of it when it ends.
 
 use super::evidence::{self, Beside};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
@@ -12,7 +12,7 @@ use opdev_facts::record::fields::{reference, time};
 use opdev_facts::record::{Begin, CacheRead, End, LogRecord};
 use opdev_facts::versions::Versions;
 use opdev_object::diff::{Change, diff, reorderings};
-use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_object::meta::{Gvk, ObjectRef, resource_version};
 use opdev_object::path::Segment;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -63,10 +63,40 @@ pub(crate) struct Write {
 }
 
 impl Write {
+    /// Returns true if its resourceVersion came with it. One that changed nothing is answered with what was
+    /// there, whoever wrote that.
+    pub(super) fn has_made_a_version(&self) -> bool {
+        let before = self.old.as_deref().and_then(resource_version);
+        self.new.is_none() || !self.unchanged && before != Some(&self.rv)
+    }
+
     /// Events tell what was done, and change nothing.
     fn is_event(&self) -> bool {
         self.object.gvk.is_event()
     }
+}
+
+/// Returns true if a write took off the last finalizer of an object that is being deleted: it goes, and the
+/// answer still has its last version.
+pub(super) fn is_let_go(old: &Value, answer: &Value) -> bool {
+    let finalizers = |object: &Value| object["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
+    answer["metadata"]["deletionTimestamp"].is_string() && finalizers(old) > 0 && finalizers(answer) == 0
+}
+
+/// Returns true if an apply changed nothing: one that does renews the time of its manager's entry. What the
+/// answer has is somebody else's, who may have written it while the call was on its way.
+pub(super) fn applied_before(call: &ObservedCall, answer: &Value) -> bool {
+    /// Entries have whole seconds.
+    const SECONDS: SignedDuration = SignedDuration::from_secs(2);
+    let manager = call.query.split('&').find_map(|part| part.strip_prefix("fieldManager="));
+    let entries = answer["metadata"]["managedFields"].as_array();
+    let own = entries.into_iter().flatten().filter(|entry| entry["manager"].as_str() == manager);
+    let is_old = |entry: &Value| {
+        let time = entry["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        entry["operation"] == "Apply" && time.is_some_and(|time| call.at.duration_since(time) > SECONDS)
+    };
+    let mut own = own.peekable();
+    call.method == "PATCH" && manager.is_some() && own.peek().is_some() && own.all(is_old)
 }
 
 impl Open {

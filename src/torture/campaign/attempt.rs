@@ -14,7 +14,7 @@ use crate::shrink::{code, shrink};
 use crate::subject::Prepared;
 use crate::writes_beside::beside;
 use anyhow::Result;
-use futures::stream::{self, StreamExt as _};
+use futures::stream::{self, FuturesOrdered, StreamExt as _};
 use std::sync::Arc;
 
 /// Further runs of a plan whose first one ended otherwise.
@@ -79,13 +79,60 @@ impl Bench<'_> {
         Ok(attempt)
     }
 
+    /// Notes that a plan was tried.
+    fn count(
+        &self,
+        attempt: &Attempt,
+        disturbance: &Disturbance,
+        report: &mut Report,
+        tell: &mut impl FnMut(&Progress),
+    ) {
+        let class = disturbance.class();
+        report.count(class);
+        report.note_once(by_chance(&attempt.ran.outcome.opened));
+        if !attempt.ran.met {
+            report.unmet += 1;
+        }
+        tell(&Progress::Tried {
+            scenario: self.scenario.name.clone(),
+            class,
+            plan: disturbance.words(&self.scenario.steps),
+            differences: attempt.differences.len(),
+            took: attempt.ran.took,
+        });
+    }
+
+    /// The alarm of a plan that ended otherwise, and did so again.
+    fn alarm(&self, attempt: Attempt, disturbance: &Disturbance, report: &mut Report) -> Option<Alarm> {
+        if attempt.is_quiet() {
+            return None;
+        }
+        report.alarms += 1;
+        if attempt.is_flaky() {
+            report.flaky += 1;
+            return None;
+        }
+        let Attempt { ran, differences, times } = attempt;
+        let undisturbed = self.known.writes();
+        Some(Alarm {
+            scenario: Arc::clone(self.scenario),
+            writes: beside(undisturbed, &ran.writes, (disturbance, &disturbance.words(&self.scenario.steps))),
+            code: (ran.met_at, code(&differences, &ran.writes, undisturbed)),
+            small: None,
+            disturbance: Some(disturbance.clone()),
+            field: None,
+            differences,
+            times,
+        })
+    }
+
     fn judge(&self, ran: &Ran, disturbance: &Disturbance) -> Vec<Difference> {
         let (class, from): (Class, usize) = (disturbance.class(), disturbance.effective_from());
         self.known.learned.judge(&ran.outcome, class, (self.steps, from), &self.input.ignored)
     }
 }
 
-/// Tries the plans of a scenario.
+/// Tries the plans of a scenario. What ends otherwise is made smaller beside the plans that follow.
 pub(super) async fn tried(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
@@ -106,13 +153,26 @@ pub(super) async fn tried(
         let attempt = bench.attempt(&disturbance).await;
         Some((disturbance, attempt))
     };
+    let smaller = |mut new: Alarm, disturbance: Disturbance| async move {
+        let plan = (scenario, known.patient());
+        new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
+        new
+    };
     let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
-    while let Some(ended) = runs.next().await {
+    let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
+    loop {
+        let ended = tokio::select! {
+            Some(new) = shrinking.next(), if !shrinking.is_empty() => {
+                found(input, new, alarms, report, tell)?;
+                continue;
+            }
+            ended = runs.next() => ended,
+        };
+        let Some(ended) = ended else { break };
         let Some((disturbance, attempt)) = ended else {
             report.left_out += 1;
             continue;
         };
-        let class = disturbance.class();
         let attempt = match attempt {
             Ok(attempt) => attempt,
             Err(_) if input.shutdown.is_cancelled() => continue,
@@ -122,42 +182,18 @@ pub(super) async fn tried(
                 continue;
             }
         };
-        report.count(class);
-        report.note_once(by_chance(&attempt.ran.outcome.opened));
-        if !attempt.ran.met {
-            report.unmet += 1;
+        bench.count(&attempt, &disturbance, report, tell);
+        let Some(new) = bench.alarm(attempt, &disturbance, report) else { continue };
+        let is_known = alarms.iter().any(|known| known.differences == new.differences);
+        if is_known || begun.contains(&new.differences) {
+            alike.push(new);
+        } else {
+            begun.push(new.differences.clone());
+            shrinking.push_back(smaller(new, disturbance));
         }
-        tell(&Progress::Tried {
-            scenario: scenario.name.clone(),
-            class,
-            plan: disturbance.words(&scenario.steps),
-            differences: attempt.differences.len(),
-            took: attempt.ran.took,
-        });
-        if attempt.is_quiet() {
-            continue;
-        }
-        report.alarms += 1;
-        if attempt.is_flaky() {
-            report.flaky += 1;
-            continue;
-        }
-        let Attempt { ran, differences, times } = attempt;
-        let mut new = Alarm {
-            scenario: Arc::clone(scenario),
-            writes: beside(known.writes(), &ran.writes, (&disturbance, &disturbance.words(&scenario.steps))),
-            code: (ran.met_at, code(&differences, &ran.writes, known.writes())),
-            small: None,
-            disturbance: Some(disturbance.clone()),
-            field: None,
-            differences,
-            times,
-        };
-        if !alarms.iter().any(|known| known.differences == new.differences) {
-            let plan = (scenario, known.patient());
-            new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
-        }
+    }
+    while let Some(new) = shrinking.next().await {
         found(input, new, alarms, report, tell)?;
     }
-    Ok(())
+    alike.into_iter().try_for_each(|new| found(input, new, alarms, report, tell))
 }

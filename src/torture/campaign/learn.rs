@@ -50,6 +50,7 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     (seed, window): (u64, Duration),
     work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    let limits = Arc::clone(prepared);
     let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
     let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
     let work = move || {
@@ -69,6 +70,8 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
         runtime.shutdown_background();
         ran
     };
+    // Smaller plans are tried beside others; all of them together are no more than the user has asked for.
+    let _seat = limits.seats.acquire().await.context("no run begins any more")?;
     tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?
 }
 

@@ -53,7 +53,12 @@ impl World {
     }
 
     fn call(&mut self, ms: i64, method: &str, path: &str, status: u16, answered: Value) {
-        let call = ObservedCall {
+        let call = self.observed(ms, method, path, status, answered);
+        self.see(ms, call);
+    }
+
+    fn observed(&self, ms: i64, method: &str, path: &str, status: u16, answered: Value) -> ObservedCall {
+        ObservedCall {
             at: at(ms),
             took_micros: 2_000,
             method: method.to_owned(),
@@ -65,7 +70,10 @@ impl World {
             answered: Some(answered),
             disturbed: false,
             warnings: Vec::new(),
-        };
+        }
+    }
+
+    fn see(&mut self, ms: i64, call: ObservedCall) {
         self.events.extend(self.attribution.elapsed(at(ms)));
         self.events.extend(self.attribution.see(Seen::Call(call)));
     }
@@ -118,6 +126,54 @@ fn calls_about_one_custom_resource_that_follow_each_other_are_a_reconcile() {
         "{cause:?}"
     );
     assert_eq!(reconcile.status.len(), 1);
+}
+
+/// An apply that changes nothing is answered with the newest version, whoever wrote it: no write of the
+/// operator. Somebody else may have written it while the call was on its way.
+#[test]
+fn a_version_of_somebody_else_is_no_own_write() {
+    for known in [true, false] {
+        let mut world = World::new();
+        let (first, one, two) = (world.rv(), world.rv(), world.rv());
+        world.event(50_000, "ADDED", greeting("a", first));
+        let mut made = child("a-0", "a", one);
+        made["metadata"]["managedFields"] =
+            json!([{"manager": "greeter", "operation": "Apply", "time": "1970-01-01T00:02:30Z"}]);
+        world.call(50_100, "POST", MAPS, 201, made.clone());
+        world.event(50_101, "ADDED", made.clone());
+        let mut theirs = made.clone();
+        theirs["metadata"]["resourceVersion"] = two.to_string().into();
+        theirs["data"] = json!({"by": "somebody"});
+        if known {
+            world.event(59_000, "MODIFIED", theirs.clone());
+        }
+        let call = world.observed(60_000, "PATCH", &format!("{MAPS}/a-0"), 200, theirs.clone());
+        world.see(60_000, ObservedCall { query: "fieldManager=greeter&force=true".to_owned(), ..call });
+        world.event(60_010, "MODIFIED", theirs);
+        let three = world.rv();
+        world.call(61_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", three));
+        let reconciles = world.reconciles();
+        let own = reconciles.iter().flat_map(|reconcile| &reconcile.causes).filter(|cause| {
+            matches!(&cause.kind, CauseKind::Watch { event: WatchEvent::Modified, own_write: true, .. })
+        });
+        assert_eq!(own.count(), 0, "{reconciles:#?}");
+    }
+}
+
+/// The write that lets an object go has the version that was there.
+#[test]
+fn to_take_off_the_last_finalizer_is_a_change() {
+    let mut world = World::new();
+    let going = |finalizers: Value| {
+        let mut going = greeting("a", 20);
+        going["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:02:30Z");
+        going["metadata"]["finalizers"] = finalizers;
+        going
+    };
+    world.event(50_000, "MODIFIED", going(json!(["demo.dev/cleanup"])));
+    world.call(50_100, "PATCH", &format!("{GREETINGS}/a"), 200, going(json!([])));
+    let reconciles = world.reconciles();
+    assert_eq!(reconciles[0].outcome, Outcome::Applied, "{:#?}", reconciles[0]);
 }
 
 #[test]
