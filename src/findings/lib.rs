@@ -37,8 +37,8 @@ pub struct Findings {
     stopping: bool,
     /// client-go looks for objects of the cache that the program changes.
     detects: bool,
-    /// When a program was started that was saved after its cache had been changed in place.
-    cache_saved: Option<Timestamp>,
+    /// When the program that runs was started; none where no save led to that.
+    saved: Option<Timestamp>,
     /// The end of the newest reconcile that was traced.
     newest: Option<Timestamp>,
 }
@@ -105,7 +105,7 @@ impl Findings {
             Event::ProcessChanged(run) => {
                 if let opdev_event::ProcessState::Running { files, .. } = &run.state {
                     self.table.restarted(run.at, !files.is_empty());
-                    self.cache_saved = Some(run.at).filter(|_| !files.is_empty());
+                    self.saved = Some(run.at).filter(|_| !files.is_empty());
                     return self.life.saved(files, run.at, false);
                 }
                 self.table.stopped();
@@ -155,8 +155,8 @@ impl Findings {
             events.extend(self.life.over(rules::answers::kind_missing::RULE.id, self.table.now));
         }
         let is_fixed = |saved| self.table.now.duration_since(saved) >= cache_mutated::FIXED;
-        if self.cache_saved.is_some_and(is_fixed) {
-            self.cache_saved = None;
+        if self.saved.is_some_and(is_fixed) {
+            self.saved = None;
             events.extend(self.life.over(cache_mutated::RULE.id, self.table.now));
         }
         events
@@ -165,7 +165,7 @@ impl Findings {
     /// The program has ended by itself, or was ended.
     fn program_ended(&mut self, run: &ProcessChanged) -> Vec<Event> {
         let at = run.at;
-        self.cache_saved = None;
+        self.saved = None;
         let missed = self.table.missing_kinds.ended(at);
         let missed =
             missed.iter().map(|(kind, seconds)| rules::answers::kind_missing::told(kind, Some(*seconds), at));

@@ -132,13 +132,15 @@ fn java_exception(lines: &[String]) -> Option<Reason> {
         lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.trim().strip_prefix("Caused by: ")?)))
     };
     let (last, cause) = causes().next_back()?;
-    // Without its stack it is a word in a text.
+    // Without its stack it is a word in a text. An error that comes later tells why the process ended.
+    let is_error = |line: &&String| logs::parse(line).level == Some(Level::Error);
     let has_stack = lines.get(last + 1).is_some_and(|next| next.trim_start().starts_with("at "));
+    if !has_stack || lines[last + 1..].iter().any(|line| is_error(&line)) {
+        return None;
+    }
     let begins = |line: &&String| line.starts_with("Exception in thread") || logs::is_exception(line);
-    let first = lines[..last].iter().rev().find(begins).or_else(|| {
-        let is_error = |line: &&String| logs::parse(line).level == Some(Level::Error);
-        lines[..last].iter().rev().find(is_error)
-    });
+    let before = || lines[..last].iter().rev();
+    let first = before().find(begins).or_else(|| before().find(is_error));
     let class = |text: &str| {
         let (class, words) = text.split_once(": ").unwrap_or((text, ""));
         let name = class.rsplit('.').next().unwrap_or(class);
@@ -146,7 +148,7 @@ fn java_exception(lines: &[String]) -> Option<Reason> {
     };
     let outer = first.map(|line| logs::parse(line).text()).filter(|outer| !outer.contains(cause));
     let message = outer.map_or_else(|| class(cause), |outer| format!("{outer}: {}", class(cause)));
-    has_stack.then(|| Reason { message: Some(message), ..Reason::default() })
+    Some(Reason { message: Some(message), ..Reason::default() })
 }
 
 /// The last line that is an error by its shape, else the last line at all.
@@ -227,6 +229,9 @@ mod tests {
         let found = reason(&lines(text), Path::new("/p"), "");
         expect!["java.lang.RuntimeException: Failed to start quarkus: MissingCRDException: 'a.example.com' v1 CRD was not found"]
             .assert_eq(&found.message.unwrap());
+        let later = format!("{text}2026-11-23 08:00:01,000 ERROR [a] (main) Port 8080 is in use\n");
+        let message = reason(&lines(&later), Path::new("/p"), "").message;
+        assert_eq!(message.as_deref(), Some("[a] (main) Port 8080 is in use"));
         let word = reason(&lines("it was Caused by: nothing\nCaused by: a word"), Path::new("/p"), "");
         assert_eq!(word.message.as_deref(), Some("Caused by: a word"));
     }

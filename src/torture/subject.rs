@@ -41,7 +41,7 @@ pub(super) struct Prepared {
     /// What was left out, and why.
     pub(super) notes: Vec<String>,
     /// One for each run that may be under way at once.
-    pub(super) seats: Semaphore,
+    pub(super) permits: Semaphore,
     /// Holds the binary that was built.
     _folder: Option<tempfile::TempDir>,
 }
@@ -107,8 +107,8 @@ pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
         }
         _ => (own(sources, settings), None),
     };
-    let seats = Semaphore::new(input.parallel.max(1));
-    Ok(Prepared { subject, definitions, samples, notes, seats, _folder: folder })
+    let permits = Semaphore::new(input.parallel.max(1));
+    Ok(Prepared { subject, definitions, samples, notes, permits, _folder: folder })
 }
 
 fn own(sources: Sources, settings: opdev_release::settings::Settings) -> Subject {

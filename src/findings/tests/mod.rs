@@ -16,7 +16,7 @@ pub(crate) use opdev_event::evidence::{
 };
 pub(crate) use opdev_event::{
     Body, Cause, CauseKind, Event, FindingSeverity, KindHealth, KindStatus, ObjectGone, ObjectSeen, Outcome,
-    PrinterColumn, ProcessChanged, ProcessState, ProgramTrace, Reconcile, Relation, RuleFinding,
+    PrinterColumn, ProcessChanged, ProcessExit, ProcessState, ProgramTrace, Reconcile, Relation, RuleFinding,
     SourcesChanged, TraceLevel, UnrelatedObject, UnrelatedSeen, WatchEvent,
 };
 pub(crate) use opdev_object::meta::{Gvk, ObjectRef};
@@ -71,7 +71,22 @@ impl World {
 
     pub(crate) fn restart(&mut self, files: &[&str]) {
         let files = files.iter().map(|file| (*file).to_owned()).collect();
-        let state = ProcessState::Running { pid: 1, files, since_save: Duration::ZERO };
+        self.process(ProcessState::Running { pid: 1, files, since_save: Duration::ZERO });
+    }
+
+    /// The program ends by itself, with these last words.
+    pub(crate) fn ends(&mut self, message: Option<&str>) {
+        let exit = ProcessExit {
+            status: "exit code 1".to_owned(),
+            ran: Duration::ZERO,
+            message: message.map(str::to_owned),
+            place: None,
+            hint: None,
+        };
+        self.process(ProcessState::Restarting { exit, after: Duration::ZERO });
+    }
+
+    fn process(&mut self, state: ProcessState) {
         let run = ProcessChanged {
             at: at(self.now),
             program: "go ./cmd".to_owned(),

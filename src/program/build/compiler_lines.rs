@@ -6,17 +6,24 @@
 /// The words before an error: of Maven, and of Kotlin.
 const BEFORE: [&str; 2] = ["[ERROR] ", "e: file://"];
 
+/// Longer lines are no compiler's: they stay as they are, whatever a build prints.
+const LONGEST: usize = 16 * 1024;
+
 /// Makes the lines of a build equal in form. Lines of another form stay as they are, without colours.
 pub(super) fn uniform(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
+        if line.len() > LONGEST {
+            lines.push(line.to_owned());
+            continue;
+        }
         let plain = crate::logs::strip_escapes(line);
         let rest = BEFORE.iter().find_map(|before| plain.strip_prefix(before)).unwrap_or(&plain);
         if let Some(place) = rest.trim_start().strip_prefix("--> ").filter(|place| is_place(place))
-            && let Some(at) = lines.iter().rposition(|line| line.starts_with("error"))
+            && let Some(message) = lines.last_mut().filter(|line| line.starts_with("error"))
         {
             // rustc: the message stands before the place.
-            lines[at] = format!("{place}: {}", lines[at]);
+            *message = format!("{place}: {message}");
             continue;
         }
         lines.push(javac(rest).or_else(|| in_parentheses(rest)).unwrap_or_else(|| plain.clone()));
@@ -92,5 +99,13 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(uniform(line), expected);
         }
+    }
+
+    #[test]
+    fn output_of_any_size_is_read_once() {
+        let places = format!("error: a\n{}", "  --> a:1:1\n".repeat(200_000));
+        assert!(uniform(&places).starts_with("a:1:1: error: a\n"));
+        let titles = "\u{1b}]".repeat(1_000_000);
+        assert_eq!(uniform(&titles), titles);
     }
 }

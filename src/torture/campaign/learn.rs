@@ -71,7 +71,7 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
         ran
     };
     // Smaller plans are tried beside others; all of them together are no more than the user has asked for.
-    let _seat = limits.seats.acquire().await.context("no run begins any more")?;
+    let _permit = limits.permits.acquire().await.context("no run begins any more")?;
     tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?
 }
 

@@ -47,32 +47,13 @@ pub(crate) fn told(kind: &MissingKind, ended: Option<i64>, at: Timestamp) -> Tol
 #[cfg(test)]
 mod tests {
     use crate::tests::*;
-    use opdev_event::{Level, LogLine, ProcessExit};
+    use opdev_event::{Level, LogLine};
 
     impl World {
         fn says(&mut self, message: &str) {
             let (target, message) = ("controller-runtime".to_owned(), message.to_owned());
             let line = LogLine { at: at(self.now), level: Level::Error, target, message, reconcile: None };
             self.event(&Event::Log(line));
-        }
-
-        fn ends(&mut self) {
-            let exit = ProcessExit {
-                status: "exit code 1".to_owned(),
-                ran: Duration::ZERO,
-                message: None,
-                place: None,
-                hint: None,
-            };
-            let run = ProcessChanged {
-                at: at(self.now),
-                program: "go ./cmd".to_owned(),
-                state: ProcessState::Restarting { exit, after: Duration::ZERO },
-                starts: 1,
-                traced: None,
-                breakpoint: None,
-            };
-            self.event(&Event::ProcessChanged(Arc::new(run)));
         }
 
         fn misses(&mut self, times: i64) {
@@ -97,7 +78,7 @@ mod tests {
         let opened = world.opened();
         assert_eq!(opened[0].object.name, "Certificate.cert-manager.io");
         world.says(TIMED_OUT);
-        world.ends();
+        world.ends(None);
         assert_eq!(world.rules(), [("kind-missing".to_owned(), FindingSeverity::Error)]);
         // It does not end while no program runs, nor while the next one says the same.
         world.wait(60);
@@ -117,7 +98,7 @@ mod tests {
         assert!(installed.rules().is_empty(), "opdev has installed it");
         let mut other = World::new();
         other.misses(3);
-        other.ends();
+        other.ends(None);
         assert_eq!(
             other.rules(),
             [("kind-missing".to_owned(), FindingSeverity::Hint)],

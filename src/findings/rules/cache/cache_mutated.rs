@@ -69,33 +69,11 @@ fn of_type(go_type: &str, at: Timestamp) -> Told {
 mod tests {
     use super::modified;
     use crate::tests::*;
-    use opdev_event::ProcessExit;
-
-    impl World {
-        fn dies(&mut self, message: &str) {
-            let exit = ProcessExit {
-                status: "exit code 2".to_owned(),
-                ran: Duration::ZERO,
-                message: Some(message.to_owned()),
-                place: None,
-                hint: None,
-            };
-            let run = ProcessChanged {
-                at: at(self.now),
-                program: "go ./cmd".to_owned(),
-                state: ProcessState::Restarting { exit, after: Duration::ZERO },
-                starts: 1,
-                traced: None,
-                breakpoint: None,
-            };
-            self.event(&Event::ProcessChanged(Arc::new(run)));
-        }
-    }
 
     #[test]
     fn a_change_in_place_is_told_until_a_saved_program_runs_without_it() {
         let mut world = World::new();
-        world.dies("panic: cache *v1.ConfigMap modified");
+        world.ends(Some("panic: cache *v1.ConfigMap modified"));
         assert_eq!(world.rules(), [("cache-mutated".to_owned(), FindingSeverity::Error)]);
         assert_eq!(world.opened()[0].object.to_string(), "ConfigMap in the cache");
         // Without a save nothing has changed, however long it runs.
@@ -113,10 +91,10 @@ mod tests {
     #[test]
     fn a_save_that_does_not_help_closes_nothing() {
         let mut world = World::new();
-        world.dies("panic: cache *v1.ConfigMap modified");
+        world.ends(Some("panic: cache *v1.ConfigMap modified"));
         world.restart(&["controller.go"]);
         world.wait(5);
-        world.dies("panic: cache *v1.ConfigMap modified");
+        world.ends(Some("panic: cache *v1.ConfigMap modified"));
         world.wait(60);
         assert!(world.closed().is_empty());
         assert_eq!(world.opened().len(), 1);
@@ -131,7 +109,7 @@ mod tests {
         assert_eq!(modified("panic: cache of the user modified"), None);
         assert_eq!(modified("panic: runtime error: index out of range"), None);
         let mut world = World::new();
-        world.dies("panic: boom");
+        world.ends(Some("panic: boom"));
         assert!(world.rules().is_empty());
     }
 }
