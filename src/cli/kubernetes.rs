@@ -1,7 +1,8 @@
-//! `--kubernetes`: which minor the embedded control planes are.
+//! `--kubernetes` and `--legacy`: which minor the embedded control planes are, and what they serve beside it.
 
 use anyhow::{Context as _, Result};
 use opdev_object::facts::minors::{self, UnknownMinor};
+use opdev_object::facts::removed;
 
 /// Which Kubernetes the embedded control plane is.
 #[derive(Debug, Default, clap::Args)]
@@ -10,6 +11,10 @@ pub(super) struct KubernetesArgs {
     /// newest. `opdev version` names the others
     #[arg(long, value_name = "1.MINOR", value_parser = minor)]
     kubernetes: Option<&'static str>,
+    /// Serve versions that Kubernetes has taken away, for operators that still ask for them: `v1beta1` of
+    /// PodDisruptionBudget, CronJob, Lease, PriorityClass, StorageClass, and of roles and their bindings
+    #[arg(long)]
+    legacy: bool,
 }
 
 fn minor(text: &str) -> Result<&'static str, UnknownMinor> {
@@ -19,6 +24,9 @@ fn minor(text: &str) -> Result<&'static str, UnknownMinor> {
 impl KubernetesArgs {
     /// Makes this process speak of the minor that the flag names, or else the project's settings.
     pub(super) fn choose(&self, setting: Option<&str>) -> Result<()> {
+        if self.legacy {
+            removed::serve();
+        }
         match self.kubernetes {
             Some(minor) => Ok(minors::choose(minor)?),
             None => setting.map_or(Ok(()), |named| minors::choose(named).context("kubernetes in opdev.yaml")),

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use opdev_event::shell;
 use opdev_event::words::visible_line;
 use opdev_project::Project;
+use opdev_project::program::Programs;
 use opdev_project::trust;
 use opdev_project::trust::{Store, Trust};
 use std::io::Write as _;
@@ -54,8 +55,10 @@ fn trust(args: &TrustArgs, store: &Store) -> Result<String> {
     let project = find(args)?;
     let wanted = trust::wanted(&project);
     let root = visible_line(&project.root.display().to_string());
+    let unknown = unknown(&project);
     if wanted.is_empty() {
-        return Ok(format!("{root} wants nothing that needs trust\n"));
+        let nothing = if unknown.is_empty() { "nothing that needs trust" } else { "nothing yet" };
+        return Ok(format!("{root} wants {nothing}\n{unknown}"));
     }
     store.trust(&project.root, &wanted)?;
     let list: String = wanted
@@ -63,9 +66,15 @@ fn trust(args: &TrustArgs, store: &Store) -> Result<String> {
         .map(|one| format!("  - {} ({})\n", visible_line(&one.to_string()), one.setting()))
         .collect();
     Ok(format!(
-        "{root} is trusted from now on to\n{list}A change of these settings asks again; `opdev trust --revoke` takes the \
+        "{root} is trusted from now on to\n{list}{unknown}A change of these settings asks again; `opdev trust --revoke` takes the \
          trust back.\n"
     ))
+}
+
+/// A line where it cannot be said which program the project has.
+fn unknown(project: &Project) -> String {
+    let problem = Programs::of(project).problem().map(visible_line);
+    problem.map_or_else(String::new, |why| format!("  its program is not known: {why}\n"))
 }
 
 /// The project that is meant first, where there is one, then all that are trusted.
@@ -82,9 +91,11 @@ fn list(args: &TrustArgs, store: &Store) -> Result<String> {
             let word = if open.contains(one) { "not trusted" } else { "trusted" };
             text.push_str(&format!("  - {} ({}): {word}\n", visible_line(&one.to_string()), one.setting()));
         }
-        if wanted.is_empty() {
+        let unknown = unknown(&project);
+        if wanted.is_empty() && unknown.is_empty() {
             text.push_str("  nothing that needs trust\n");
         }
+        text.push_str(&unknown);
     }
     let all = store.all()?;
     text.push_str(if all.is_empty() { "no project is trusted\n" } else { "trusted projects\n" });

@@ -37,11 +37,19 @@ struct Live {
     met: u32,
     /// The number of calls that it may still hit.
     left: Option<u32>,
+    /// The time of a rule of watches that has met none yet.
+    waits: Option<Duration>,
 }
 
 impl Live {
     fn new(rule: FaultRule) -> Live {
-        Live { met: 0, left: rule.times, rule }
+        Live { met: 0, left: rule.times, waits: lasts(rule.fault), rule }
+    }
+
+    /// Returns true if it concerns watches of a resource.
+    fn stops(&self, resource: &str) -> bool {
+        self.rule.fault.is_of_watches()
+            && (matches!(self.rule.resource.as_str(), "" | "*") || self.rule.resource == resource)
     }
 
     /// Returns true if it can hit another call.
@@ -59,20 +67,26 @@ impl Default for Faults {
 impl Faults {
     /// Replaces all rules; the seed decides which calls are hit. Events that waited come through where no
     /// rule stops them any more. Rules of watches that last for a time end by themselves, which takes a
-    /// runtime.
+    /// runtime. Their time begins with the first watch that they concern: a program may be built first.
     pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
-        let (generation, times) = {
-            let mut inner = self.lock();
-            inner.rules = rules.into_iter().map(Live::new).collect();
-            inner.random = seed;
-            inner.generation += 1;
-            inner.set_gates();
-            self.tell(&inner);
-            let times = inner.rules.iter().enumerate();
-            let times = times.filter_map(|(at, live)| Some((at, lasts(live.rule.fault)?)));
-            (inner.generation, times.collect::<Vec<_>>())
-        };
-        for (at, long) in times {
+        let mut inner = self.lock();
+        inner.rules = rules.into_iter().map(Live::new).collect();
+        inner.random = seed;
+        inner.generation += 1;
+        inner.set_gates();
+        self.tell(&inner);
+        let watched = inner.gates.iter().filter(|(_, gate)| gate.receiver_count() > 0);
+        let watched: Vec<String> = watched.map(|(resource, _)| resource.clone()).collect();
+        for resource in watched {
+            self.begin(&mut inner, &resource);
+        }
+    }
+
+    /// A resource is watched: the time of rules that have waited for it begins.
+    fn begin(self: &Arc<Self>, inner: &mut Inner, resource: &str) {
+        let generation = inner.generation;
+        for (at, live) in inner.rules.iter_mut().enumerate().filter(|(_, live)| live.stops(resource)) {
+            let Some(long) = live.waits.take() else { continue };
             let faults = Arc::downgrade(self);
             tokio::spawn(async move {
                 tokio::time::sleep(long).await;
@@ -105,12 +119,13 @@ impl Faults {
     }
 
     /// The outcome for a call.
-    pub fn treatment(&self, asked: &Asked) -> Treatment {
+    pub fn treatment(self: &Arc<Self>, asked: &Asked) -> Treatment {
         let called = ApiPath::of(&asked.path);
         let verb = called.verb(asked.method.as_str(), Some(asked.query.as_str()));
         let mut inner = self.lock();
         if verb == "watch" {
             let gate = inner.gate(called.resource).subscribe();
+            self.begin(&mut inner, called.resource);
             return Treatment { gate: Some(gate), ..Treatment::default() };
         }
         let (fault, over) = inner.fault(&called, verb);
@@ -164,14 +179,11 @@ impl Inner {
 
     /// The effect of the rules on the watches of a resource.
     fn passage(&self, resource: &str) -> Passage {
-        let of = self.rules.iter().filter(|live| !live.is_over()).find_map(|live| {
-            let concerned = matches!(live.rule.resource.as_str(), "" | "*") || live.rule.resource == resource;
-            match live.rule.fault {
-                Fault::Hold(_) if concerned => Some(Passage::Held(0)),
-                Fault::Cut(_) if concerned => Some(Passage::Cut),
-                Fault::Expire(_) if concerned => Some(Passage::Expired),
-                _ => None,
-            }
+        let of = self.rules.iter().filter(|live| !live.is_over()).find_map(|live| match live.rule.fault {
+            Fault::Hold(_) if live.stops(resource) => Some(Passage::Held(0)),
+            Fault::Cut(_) if live.stops(resource) => Some(Passage::Cut),
+            Fault::Expire(_) if live.stops(resource) => Some(Passage::Expired),
+            _ => None,
         });
         of.unwrap_or_default()
     }
@@ -295,7 +307,7 @@ mod tests {
         faults
     }
 
-    fn status(faults: &Faults, method: &str, path: &str) -> Option<u16> {
+    fn status(faults: &Arc<Faults>, method: &str, path: &str) -> Option<u16> {
         faults.treatment(&asked(method, path, "")).refusal.map(|refusal| refusal.code)
     }
 
@@ -361,7 +373,7 @@ mod tests {
         faults.set(vec!["hold".parse().unwrap()], 1);
         assert_eq!((*pods.borrow(), *sets.borrow()), (Passage::Held(1), Passage::Held(0)));
         assert_eq!(*gate("/api/v1/nodes").borrow(), Passage::Held(0), "watches that come later, too");
-        faults.set(vec!["hold=50ms sets".parse().unwrap(), "expire=50ms podsets".parse().unwrap()], 1);
+        faults.set(vec!["expire=50ms podsets".parse().unwrap()], 1);
         assert_eq!((*pods.borrow(), *sets.borrow()), (Passage::Open, Passage::Expired));
         assert!(!faults.step(), "nothing is held");
         let mut active = faults.active();
@@ -369,5 +381,25 @@ mod tests {
         assert_eq!(*sets.borrow(), Passage::Open, "its time is over");
         faults.set(Vec::new(), 1);
         assert_eq!(*pods.borrow(), Passage::Open);
+    }
+
+    /// A program that is built first watches long after opdev has begun.
+    #[tokio::test]
+    async fn the_time_of_a_rule_begins_with_the_first_watch_that_it_concerns() {
+        let faults = with(&["cut=1ms podsets", "expire=1ms pods"], 1);
+        let gate = |path: &str| faults.treatment(&asked("GET", path, "watch=true")).gate.unwrap();
+        let mut active = faults.active();
+        let pods = gate("/api/v1/namespaces/a/pods");
+        active.wait_for(|rules| rules.len() == 1).await.unwrap();
+        assert_eq!(*pods.borrow(), Passage::Open, "its time is over");
+        assert_eq!(active.borrow()[0].to_string(), "cut=1ms podsets", "nobody watches these yet");
+        let sets = gate("/apis/app.example.com/v1/podsets");
+        assert_eq!(*sets.borrow(), Passage::Cut);
+        active.wait_for(Vec::is_empty).await.unwrap();
+        // A gate that nobody waits at any more is no watch.
+        drop((pods, sets));
+        faults.set(vec!["hold=1ms pods".parse().unwrap()], 1);
+        assert_eq!(*gate("/api/v1/pods").borrow(), Passage::Held(0));
+        active.wait_for(Vec::is_empty).await.unwrap();
     }
 }

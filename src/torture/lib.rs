@@ -24,6 +24,8 @@ mod run;
 mod scenario;
 mod shrink;
 mod subject;
+mod turns;
+mod windows;
 mod writes_beside;
 
 pub use campaign::{replay, torture};

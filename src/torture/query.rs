@@ -52,30 +52,55 @@ pub(super) fn is_beside(resource: &str) -> bool {
     )
 }
 
+/// Resources that older programs elect their leader by. Their other objects are somebody's work.
+fn may_lead(resource: &str) -> bool {
+    matches!(resource, "configmaps" | "endpoints")
+}
+
 /// Returns true if what was seen is none of the operator's work.
 pub(super) fn says_nothing(observation: &Observation) -> bool {
     match observation {
         Observation::Answered(exchange) => {
             let target = ApiPath::of(&exchange.asked.path);
-            let may_lead = matches!(target.resource, "configmaps" | "endpoints") && !target.name.is_empty();
             let leads = || exchange.answer.value().is_some_and(|object| is_leader(&object));
-            is_beside(target.resource) || (may_lead && leads())
+            is_beside(target.resource) || (may_lead(target.resource) && !target.name.is_empty() && leads())
         }
-        Observation::Delivered(delivery) => is_beside(ApiPath::of(&delivery.asked.path).resource),
+        // Whoever watches the kind of its own lock is told of each renewal.
+        Observation::Delivered(delivery) => {
+            let resource = ApiPath::of(&delivery.asked.path).resource;
+            is_beside(resource) || (may_lead(resource) && says_who_leads(&delivery.chunk.events()))
+        }
         Observation::WatchEnded(_) => false,
     }
+}
+
+/// Returns true if events of a watch tell of leader election and of nothing else.
+fn says_who_leads(events: &[(String, Value)]) -> bool {
+    let leads = |(kind, object): &(String, Value)| kind == "BOOKMARK" || is_leader(object);
+    !events.is_empty() && events.iter().all(leads)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use opdev_controlplane::resource::resource_id;
+    use serde_json::json;
 
     #[test]
     fn tables_of_every_group_are_known_by_their_plural() {
         for group in ["", "coordination.k8s.io", "events.k8s.io"] {
             assert_eq!(plural(&resource_id(group, "leases")), "leases");
         }
+    }
+
+    #[test]
+    fn a_renewed_lead_is_no_work_and_another_object_beside_it_is() {
+        let lock = json!({"metadata": {"name": "lock", "annotations": {LEADER: "{}"}}});
+        let other = json!({"metadata": {"name": "settings"}});
+        let event = |object: &Value| ("MODIFIED".to_owned(), object.clone());
+        assert!(says_who_leads(&[event(&lock), event(&lock)]));
+        assert!(!says_who_leads(&[event(&lock), event(&other)]));
+        assert!(!says_who_leads(&[]), "a chunk that cannot be read may be anything");
     }
 
     #[test]

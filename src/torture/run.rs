@@ -9,6 +9,7 @@ use super::plan::{Disturbance, Possible, Write};
 use super::record::{LONGEST_REASON, Record, is_of};
 use super::restless::RESTLESS;
 use super::scenario::{Scenario, reference};
+use super::windows::Windows;
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
@@ -45,7 +46,7 @@ pub(super) struct RunInput<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) disturbance: Option<&'a Disturbance>,
     /// How long a program has to be quiet to be settled.
-    pub(super) window: Duration,
+    pub(super) windows: Windows,
     /// How long each step may take.
     pub(super) limit: Duration,
     /// Answers of an `exec` in a simulated pod.
@@ -64,10 +65,17 @@ pub(super) struct Ran {
     /// The place in the operator's code of the call at which it took place.
     pub(super) met_at: Option<String>,
     pub(super) took: Duration,
-    /// The longest time within a step in which nothing happened.
-    pub(super) gap: Duration,
+    /// By the number of the step: the longest time in which nothing happened, before something did.
+    pub(super) gaps: Vec<Duration>,
     /// Objects that the operator made in the first step, as they were at its end.
     pub(super) made: Vec<Arc<Value>>,
+}
+
+impl Ran {
+    /// The longest of its gaps.
+    pub(super) fn gap(&self) -> Duration {
+        self.gaps.iter().copied().max().unwrap_or_default()
+    }
 }
 
 /// Runs a scenario once.
@@ -128,7 +136,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
         met: noted.met,
         met_at: noted.met_at,
         took: began.elapsed(),
-        gap: noted.gap,
+        gaps: noted.gaps,
     })
 }
 
@@ -187,6 +195,8 @@ pub(super) struct Stage<'a> {
     started: Instant,
     /// How often it was killed where the plan says so: a write may come while a step is still being done.
     kills: u32,
+    /// The step that is done; none before the first one.
+    at: Option<usize>,
 }
 
 impl<'a> Stage<'a> {
@@ -217,6 +227,7 @@ impl<'a> Stage<'a> {
             troubles: Vec::new(),
             started: Instant::now(),
             kills: 0,
+            at: None,
         };
         stage.grows().await?;
         let definitions: Vec<Value> = input.definitions.iter().map(|one| (**one).clone()).collect();
@@ -267,6 +278,7 @@ impl<'a> Stage<'a> {
     /// Does a step, and what the plan says about it; why it did not come to its end, where it did not.
     async fn step(&mut self, at: usize, revisions: &[u64]) -> Result<Option<String>> {
         let step = &self.input.scenario.steps[at];
+        self.at = Some(at);
         self.record.begin(at);
         let blind = match self.input.disturbance {
             Some(Disturbance::Blind { resource, first }) if *first == at || *first + 1 == at => {
@@ -390,10 +402,8 @@ impl<'a> Stage<'a> {
             }
             let (plane, record) = (&self.plane, &self.record);
             let beginning = if self.input.subject.tells() { BEGINNING_TOLD } else { BEGINNING };
-            let window = match self.started.elapsed() < beginning.0 {
-                true => self.input.window.max(beginning.1),
-                false => self.input.window,
-            };
+            let window = self.input.windows.at(self.at, record.has_met());
+            let window = if self.started.elapsed() < beginning.0 { window.max(beginning.1) } else { window };
             let held = record.holds();
             let blind = record.is_blind();
             let resting = async {
@@ -453,7 +463,7 @@ impl<'a> Stage<'a> {
             let killed = self.kills;
             let Some(operator) = &mut self.operator else { return Ok(false) };
             operator.reconcile_all(reconciled(&self.plane, self.input)).await;
-            let resting = operator.at_rest(&self.plane, &self.record, self.input.window);
+            let resting = operator.at_rest(&self.plane, &self.record, self.input.windows.longest());
             let mut again = self.killed.clone();
             tokio::select! {
                 () = resting => {}

@@ -68,7 +68,7 @@ async fn comes_again(
     // A run in this process follows from its seed; a program is asked twice.
     let runs = if prepared.subject.is_program() { 2 } else { 1 };
     let learned = learn(input, prepared, scenario, (runs, window));
-    let one = |_| once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, window));
+    let one = |_| once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, window.into()));
     let disturbed = stream::iter(0..runs).map(one).buffered(input.parallel.max(1)).collect::<Vec<_>>();
     let (known, all) =
         if input.parallel > 1 { join(learned, disturbed).await } else { (learned.await, disturbed.await) };

@@ -3,6 +3,7 @@
 use super::input::{NoEnvironment, TortureInput};
 use super::operator::{ProgramStart, Subject};
 use super::scenario::Sample;
+use super::turns::Turns;
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
 use opdev_cluster::Choice;
@@ -27,7 +28,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// The longest time that a build may take.
 const BUILD: Duration = Duration::from_secs(600);
@@ -41,7 +41,7 @@ pub(super) struct Prepared {
     /// What was left out, and why.
     pub(super) notes: Vec<String>,
     /// One for each run that may be under way at once.
-    pub(super) permits: Semaphore,
+    pub(super) turns: Arc<Turns>,
     /// Holds the binary that was built.
     _folder: Option<tempfile::TempDir>,
 }
@@ -107,8 +107,8 @@ pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
         }
         _ => (own(sources, settings), None),
     };
-    let permits = Semaphore::new(input.parallel.max(1));
-    Ok(Prepared { subject, definitions, samples, notes, permits, _folder: folder })
+    let turns = Turns::new(input.parallel);
+    Ok(Prepared { subject, definitions, samples, notes, turns, _folder: folder })
 }
 
 fn own(sources: Sources, settings: opdev_release::settings::Settings) -> Subject {

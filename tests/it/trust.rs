@@ -195,6 +195,27 @@ async fn a_refused_variable_disables_its_kind_and_no_other() {
     opdev.stop().await;
 }
 
+/// Which of two programs is the operator's is not known, so neither is what it would be trusted with.
+#[test]
+fn a_project_whose_program_is_not_known_is_not_said_to_want_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, home) = (folder.path().join("demo"), folder.path().join("home"));
+    let main = "package main\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nfunc main() {\n\
+        \tmgr, _ := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})\n\t_ = mgr.Start(nil)\n}\n";
+    for name in ["a", "b"] {
+        fs::create_dir_all(root.join("cmd").join(name)).unwrap();
+        fs::write(root.join("cmd").join(name).join("main.go"), main).unwrap();
+    }
+    fs::create_dir_all(&home).unwrap();
+    let module = "module example.com/two\n\ngo 1.24\n\nrequire sigs.k8s.io/controller-runtime v0.21.0\n";
+    fs::write(root.join("go.mod"), module).unwrap();
+    fs::write(root.join("PROJECT"), "layout: [go.kubebuilder.io/v4]\n").unwrap();
+    let listed = text(&opdev(&root, &home, &["trust", "--list"]).stdout);
+    expect![[r#""#]].assert_eq(&masked(&listed));
+    let trusted = text(&opdev(&root, &home, &["trust"]).stdout);
+    expect![[r#""#]].assert_eq(&masked(&trusted));
+}
+
 #[test]
 fn without_a_terminal_run_refuses_with_the_command_that_trusts() {
     let (folder, root) = crate::inner_loop::demo_project();

@@ -128,7 +128,13 @@ impl Watchdog {
     /// # Errors
     /// Where the system starts no thread.
     pub fn start(runtime: Handle) -> std::io::Result<Self> {
-        Watchdog::telling(runtime, log)
+        let teller = Teller::new();
+        Watchdog::telling(runtime, move |finding| {
+            let of_process = matches!(finding, Finding::Stuck { .. } | Finding::Free { .. });
+            if !of_process || teller.is_first() {
+                log(finding);
+            }
+        })
     }
 
     fn telling(runtime: Handle, tell: impl Fn(Finding) + Send + 'static) -> std::io::Result<Self> {
@@ -149,6 +155,33 @@ impl Watchdog {
 #[expect(clippy::disallowed_methods, reason = "the watchdog's own thread waits between its looks")]
 fn pause(time: Duration) {
     thread::park_timeout(time);
+}
+
+/// Which of several watchdogs of a process tells of its threads: each sees all of them.
+#[derive(Debug)]
+struct Teller(u64);
+
+/// The first one of those that run; 0 while there is none.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+/// How many there were.
+static TELLERS: AtomicU64 = AtomicU64::new(0);
+
+impl Teller {
+    fn new() -> Teller {
+        Teller(TELLERS.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Returns true if it is the one; where there is none, it is from now on.
+    fn is_first(&self) -> bool {
+        let first = FIRST.compare_exchange(0, self.0, Ordering::Relaxed, Ordering::Relaxed);
+        first.is_ok() || first == Err(self.0)
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        let _ = FIRST.compare_exchange(self.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 /// A sign that a runtime takes up the tasks it is given.
@@ -306,6 +339,17 @@ mod tests {
         let both = [mine.next().unwrap(), mine.next().unwrap()];
         assert!(both.contains(&Finding::Free { thread, what }), "{both:?}");
         assert!(both.contains(&Finding::Answers), "{both:?}");
+    }
+
+    /// A torture has a plane for each of its runs, and all of them in one process.
+    #[test]
+    fn one_of_several_watchdogs_tells_of_the_threads() {
+        let (one, other) = (Teller::new(), Teller::new());
+        let told = [&one, &other].iter().filter(|teller| teller.is_first()).count();
+        assert_eq!(told, 1);
+        assert!(one.is_first() && !other.is_first());
+        drop(one);
+        assert!(other.is_first());
     }
 
     #[test]

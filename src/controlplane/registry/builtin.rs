@@ -3,7 +3,8 @@
 use super::{kinds, strategy};
 use opdev_apimachinery::resource::{DerivedFields, Resource, ResourceRules, Subresource, resource_id};
 use opdev_apimachinery::version::since;
-use opdev_object::facts::{ResourceFact, facts};
+use opdev_object::facts::{ResourceFact, facts, removed};
+use opdev_object::meta::Gvk;
 
 /// All built-in resources.
 pub fn resources() -> Vec<Resource> {
@@ -13,7 +14,7 @@ pub fn resources() -> Vec<Resource> {
 fn resource(fact: &ResourceFact) -> Resource {
     let id = resource_id(&fact.group, &fact.resource);
     let strategy = kinds::find(&id).unwrap_or(&strategy::COMMON);
-    let storage = strategy.storage_api_version.map_or_else(|| fact.gvk().api_version(), str::to_owned);
+    let storage = strategy.storage_api_version.map_or_else(|| kept_at(fact), str::to_owned);
     Resource {
         group: fact.group.clone(),
         version: fact.version.clone(),
@@ -33,6 +34,12 @@ fn resource(fact: &ResourceFact) -> Resource {
         custom: None,
         known: DerivedFields::default(),
     }
+}
+
+/// The version that objects of most kinds are kept at: the one that there is, or that stayed.
+fn kept_at(fact: &ResourceFact) -> String {
+    let version = removed::stayed(&fact.group, &fact.version).map_or(&*fact.version, |one| one.stayed);
+    Gvk::new(&*fact.group, version, &*fact.kind).api_version()
 }
 
 /// A kind that came to count its changes in a newer minor than that of this process.

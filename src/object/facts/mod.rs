@@ -4,6 +4,7 @@
 
 pub mod minors;
 pub mod pod_fields;
+pub mod removed;
 pub mod replicas;
 
 use crate::meta::Gvk;
@@ -142,8 +143,8 @@ impl Facts {
     /// All built-in resources, in discovery order.
     pub fn resources(&self) -> &[ResourceFact] {
         self.resources.get_or_init(|| {
-            serde_json::from_slice(&inflate(self.resources_packed))
-                .expect("embedded resources are valid JSON")
+            let packed = inflate(self.resources_packed);
+            removed::with_removed(serde_json::from_slice(&packed).expect("embedded resources are valid JSON"))
         })
     }
 
@@ -158,7 +159,8 @@ impl Facts {
 
     /// The name of a built-in kind's definition, such as `io.k8s.api.apps.v1.Deployment`.
     pub fn definition_name(&self, gvk: &Gvk) -> Option<&'static str> {
-        facts().definitions().by_kind.get(gvk).copied()
+        let known = &facts().definitions().by_kind;
+        known.get(gvk).copied().or_else(|| known.get(&removed::now(gvk)?).copied())
     }
 
     /// The schema of a definition by its name.

@@ -1,6 +1,7 @@
 //! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its
 //! watches. Calls about one custom resource, or about what belongs to it, are one reconcile as long as they
-//! follow each other closely and none of the writes is made twice. What was seen of the object since its
+//! follow each other closely and none of the writes is made twice, but for a call that the server has not
+//! served and the client repeats. What was seen of the object since its
 //! reconcile before is taken for the cause.
 
 use super::Attribution;
@@ -23,6 +24,14 @@ mod tests;
 /// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing
 /// but think.
 const GAP: SignedDuration = SignedDuration::from_millis(50);
+/// The same after a write of a child, as long as nobody else has changed anything: the status is written
+/// last, and a JVM loads classes on the way there.
+const GAP_AFTER_CHILD: SignedDuration = SignedDuration::from_millis(400);
+/// Clients repeat a call by themselves that a server has not served: the shortest time to wait for that, as a
+/// `Retry-After` of one second makes it, and how much longer each wait may be than the one before.
+const RETRY: (SignedDuration, i32) = (SignedDuration::from_millis(1500), 3);
+/// Tries of one call. fabric8 and client-go make ten at most.
+const TRIES: u32 = 10;
 /// Lines about an object that come so soon after its reconcile are the reconcile's.
 const AFTER: Duration = Duration::from_millis(200);
 /// A line that says why an object is reconciled belongs to a reconcile that begins so soon after it.
@@ -66,6 +75,54 @@ struct Guess {
     writes: BTreeSet<(String, String)>,
     /// The error of its last call; empty where it succeeded.
     error: String,
+    /// For how long another call may still be its own.
+    gap: SignedDuration,
+    /// Its last call, where the server did not serve it.
+    unserved: Option<Unserved>,
+}
+
+/// A call that a client may repeat by itself.
+#[derive(Debug)]
+struct Unserved {
+    place: (String, String),
+    tries: u32,
+}
+
+impl Guess {
+    /// Takes in a call; `about_root` where it is about the custom resource itself.
+    fn take(&mut self, call: &ObservedCall, place: (String, String), about_root: bool) {
+        let waited = call.at.duration_since(self.last);
+        self.last = self.last.max(call.done());
+        self.error = refusal(call);
+        let before = self.unserved.take().filter(|before| before.place == place);
+        self.gap = match call.status {
+            0 | 429 | 500.. => {
+                let tries = before.map_or(1, |before| before.tries + 1);
+                self.unserved = Some(Unserved { place: place.clone(), tries }).filter(|_| tries < TRIES);
+                let longer = if tries > 1 { waited * RETRY.1 } else { RETRY.0 };
+                longer.max(RETRY.0)
+            }
+            200..=299 if call.writes() && !about_root => GAP_AFTER_CHILD,
+            _ => GAP,
+        };
+        if call.writes() {
+            self.writes.insert(place);
+        }
+    }
+
+    /// Returns true if a call comes too late to be its own: the time for that is over, or somebody else has
+    /// changed something (`is_caused`) or something else is asked for.
+    fn is_over_before(&self, call: &ObservedCall, place: &(String, String), is_caused: bool) -> bool {
+        let since = call.at.duration_since(self.last);
+        match &self.unserved {
+            Some(unserved) if unserved.place == *place => since >= self.gap,
+            Some(_) => since >= GAP,
+            None => {
+                let again = call.writes() && self.writes.contains(place);
+                again || since >= self.gap || (is_caused && since >= GAP)
+            }
+        }
+    }
 }
 
 impl Wire {
@@ -92,13 +149,14 @@ fn is_custom(group: &str) -> bool {
 impl Attribution {
     /// When something may be over, where nothing else comes.
     pub fn due(&self) -> Option<Timestamp> {
-        let ends = self.wire.open.values().map(|guess| guess.last.checked_add(GAP).unwrap_or(guess.last));
+        let ends =
+            self.wire.open.values().map(|guess| guess.last.checked_add(guess.gap).unwrap_or(guess.last));
         ends.min()
     }
 
     /// Ends what is over by now.
     pub fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
-        let is_over = |guess: &Guess| now.duration_since(guess.last) >= GAP;
+        let is_over = |guess: &Guess| now.duration_since(guess.last) >= guess.gap;
         let over: Vec<ObjectKey> =
             self.wire.open.iter().filter(|(_, guess)| is_over(guess)).map(|(key, _)| key.clone()).collect();
         over.iter().filter_map(|key| self.end_guess(key)).collect()
@@ -247,21 +305,30 @@ impl Attribution {
             Some(sent["metadata"]["name"].as_str()?.to_owned())
         });
         let place = (call.method.clone(), format!("{} {}", call.path, name.unwrap_or_default()));
-        let again = |guess: &Guess| call.writes() && guess.writes.contains(&place);
-        let is_late = |guess: &Guess| call.at.duration_since(guess.last) >= GAP;
-        if self.wire.open.get(&key).is_some_and(|guess| again(guess) || is_late(guess)) {
+        let is_over = |guess: &Guess| guess.is_over_before(call, &place, self.is_caused(&key, guess.last));
+        if self.wire.open.get(&key).is_some_and(is_over) {
             out.extend(self.end_guess(&key));
         }
         if !self.wire.open.contains_key(&key) {
             out.push(self.begin_guess(root, call));
         }
+        let about_root = self.is_about(call, &key);
         let guess = self.wire.open.get_mut(&key)?;
-        guess.last = guess.last.max(call.done());
-        guess.error = refusal(call);
-        if call.writes() {
-            guess.writes.insert(place);
-        }
+        guess.take(call, place, about_root);
         Some((guess.id.clone(), false))
+    }
+
+    /// Returns true if somebody else has changed the object, or what belongs to it, since then.
+    fn is_caused(&self, key: &ObjectKey, since: Timestamp) -> bool {
+        let causes = self.wire.causes.get(key).into_iter().flatten();
+        causes.filter(|cause| cause.t > nanoseconds(since)).any(|cause| !self.is_own(cause))
+    }
+
+    /// Returns true if the path of a call names this object, or its status.
+    fn is_about(&self, call: &ObservedCall, key: &ObjectKey) -> bool {
+        let (target, place) = (ApiPath::of(&call.path), place_of(&call.path));
+        let kind = self.kinds.get(&place).map(|gvk| gvk.kind.as_str());
+        target.name == key.name && place.0 == key.group && kind.is_none_or(|kind| kind == key.kind)
     }
 
     fn begin_guess(&mut self, root: ObjectRef, call: &ObservedCall) -> Event {
@@ -299,7 +366,14 @@ impl Attribution {
         let open = Open::new(self.numbers.next(), &begin, root, causes, own_writes).at_level(level);
         let started = open.started();
         self.open.insert(id.clone(), open);
-        let guess = Guess { id, last: call.done(), writes: BTreeSet::new(), error: String::new() };
+        let guess = Guess {
+            id,
+            last: call.done(),
+            writes: BTreeSet::new(),
+            error: String::new(),
+            gap: GAP,
+            unserved: None,
+        };
         self.wire.open.insert(key, guess);
         Event::ReconcileStarted(started)
     }

@@ -2,16 +2,17 @@
 //! tried beside one another, their further runs, too.
 
 use super::alarm::{Alarm, found};
-use super::learn::{Known, once, words};
+use super::learn::{Known, in_turn, words};
 use crate::input::TortureInput;
 use crate::judge::Difference;
 use crate::plan::{Class, Disturbance};
 use crate::report::{Progress, Report};
 use crate::ruled::by_chance;
-use crate::run::Ran;
+use crate::run::{Ran, run};
 use crate::scenario::Scenario;
 use crate::shrink::{code, shrink};
 use crate::subject::Prepared;
+use crate::turns::Turn;
 use crate::writes_beside::beside;
 use anyhow::Result;
 use futures::stream::{self, FuturesOrdered, StreamExt as _};
@@ -19,6 +20,9 @@ use std::sync::Arc;
 
 /// Further runs of a plan whose first one ended otherwise.
 pub(super) const AGAIN: u32 = 2;
+
+/// Plans that wait for their turn, or for the end of the one before: results are taken in order.
+pub(crate) const AHEAD: usize = 512;
 
 /// The end of a plan.
 pub(super) struct Attempt {
@@ -50,17 +54,18 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Tries a plan.
+    /// Tries a plan, beginning with this turn.
     ///
     /// # Errors
     /// Where its first run cannot be made.
-    pub(super) async fn attempt(&self, disturbance: &Disturbance) -> Result<Attempt> {
+    pub(super) async fn attempt(&self, disturbance: &Disturbance, turn: Turn) -> Result<Attempt> {
         let Bench { input, known, .. } = self;
-        let once = |window| {
+        let once = |turn, windows| {
             let wanted = Some(disturbance.clone());
-            once(input, self.prepared, self.scenario, wanted, (input.seed, window))
+            let seed = (input.seed, windows);
+            in_turn(turn, input, self.prepared, self.scenario, wanted, seed, async |input| run(&input).await)
         };
-        let ran = once(known.window).await?;
+        let ran = once(turn, known.windows.clone()).await?;
         let differences = self.judge(&ran, disturbance);
         let mut attempt = Attempt { ran, differences, times: (1, 1) };
         for _ in 0..AGAIN {
@@ -68,7 +73,7 @@ impl Bench<'_> {
                 break;
             }
             // It may have been about to go on.
-            let again = once(known.patient()).await;
+            let again = once(self.prepared.turns.urgent().await, known.patient().into()).await;
             attempt.times.1 += 1;
             let same = again.is_ok_and(|ran| {
                 let again = self.judge(&ran, disturbance);
@@ -147,10 +152,11 @@ pub(super) async fn tried(
     let over = &over;
     let bench = &Bench { input, prepared, scenario, known, steps: &steps };
     let one = |disturbance: Disturbance| async move {
+        let turn = prepared.turns.plan().await;
         if over() {
             return None;
         }
-        let attempt = bench.attempt(&disturbance).await;
+        let attempt = bench.attempt(&disturbance, turn).await;
         Some((disturbance, attempt))
     };
     let smaller = |mut new: Alarm, disturbance: Disturbance| async move {
@@ -158,7 +164,7 @@ pub(super) async fn tried(
         new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         new
     };
-    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
+    let mut runs = stream::iter(all).map(one).buffered(AHEAD);
     let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
     loop {
         let ended = tokio::select! {

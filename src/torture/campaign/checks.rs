@@ -3,7 +3,7 @@
 
 use super::alarm::{Alarm, found};
 use super::attempt::{AGAIN, tried};
-use super::learn::{FIRST_WINDOW, Facts, Known, learn, once, words};
+use super::learn::{Facts, Known, learn, once, words};
 use super::rollout::{self, rollouts};
 use super::{names, stranger};
 use crate::acts::is_refused;
@@ -15,6 +15,7 @@ use crate::report::{Learnt, Progress, Report};
 use crate::scenario::{BAD_ROLLOUT, NAMES, STRANGER, Sample, Scenario, Step};
 use crate::shrink::code;
 use crate::subject::Prepared;
+use crate::windows::FIRST_WINDOW;
 use crate::writes_beside::WritesBeside;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -104,7 +105,7 @@ async fn check(
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
-    let once = |window| once(input, prepared, scenario, None, (input.seed, window));
+    let once = |window: Duration| once(input, prepared, scenario, None, (input.seed, window.into()));
     let ran = match once(windows.0).await {
         Ok(ran) => ran,
         Err(_) if input.shutdown.is_cancelled() => return Ok(()),
@@ -216,7 +217,7 @@ pub(super) async fn replay_check(
 ) -> Result<Replayed> {
     let tells = !prepared.subject.is_program() || prepared.subject.tells();
     let window = if tells { FIRST_WINDOW } else { FIRST_WINDOW * 2 };
-    let ran = once(input, prepared, scenario, None, (input.seed, window)).await?;
+    let ran = once(input, prepared, scenario, None, (input.seed, window.into())).await?;
     let differences = faults(input, scenario, &ran.outcome).found;
     let again = differences.iter().any(|one| before.iter().any(|other| alike(one, other)));
     Ok(Replayed { how: words(scenario).join(" · "), differences, again, met: true })

@@ -8,6 +8,8 @@ use crate::report::Learnt;
 use crate::run::{Ran, RunInput, run};
 use crate::scenario::{Scenario, Step};
 use crate::subject::Prepared;
+use crate::turns::Turn;
+use crate::windows::{self, Windows, patient};
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_object::meta::ObjectRef;
@@ -18,27 +20,16 @@ use std::time::Duration;
 
 /// Undisturbed runs of each scenario.
 pub(crate) const UNDISTURBED: u32 = 3;
-/// How long a program has to be quiet in the first run.
-pub(crate) const FIRST_WINDOW: Duration = Duration::from_millis(1500);
-/// The first window of a program that tells nothing of its reconciles.
-const UNTOLD: Duration = Duration::from_millis(3500);
-/// The shortest and the longest time for that in all others.
-const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
-/// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is
-/// not quiet.
-const TOLD: Duration = Duration::from_millis(150);
-/// A program is given more time where it ended otherwise: it may have been about to go on.
-const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
-
 /// Runs one scenario.
 pub(crate) async fn once(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
     scenario: &Arc<Scenario>,
     disturbance: Option<Disturbance>,
-    (seed, window): (u64, Duration),
+    (seed, windows): (u64, Windows),
 ) -> Result<Ran> {
-    on_a_thread(input, prepared, scenario, disturbance, (seed, window), async |input| run(&input).await).await
+    on_a_thread(input, prepared, scenario, disturbance, (seed, windows), async |input| run(&input).await)
+        .await
 }
 
 /// Does something with a plane on a thread of its own, so that whatever it does follows from its seed.
@@ -47,10 +38,23 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     prepared: &Arc<Prepared>,
     scenario: &Arc<Scenario>,
     disturbance: Option<Disturbance>,
-    (seed, window): (u64, Duration),
+    (seed, windows): (u64, Windows),
     work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let limits = Arc::clone(prepared);
+    let turn = prepared.turns.urgent().await;
+    in_turn(turn, input, prepared, scenario, disturbance, (seed, windows), work).await
+}
+
+/// The same for whoever has waited for the turn.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    turn: Turn,
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    (seed, windows): (u64, Windows),
+    work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
     let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
     let work = move || {
@@ -61,7 +65,7 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
             definitions: &prepared.definitions,
             scenario: &scenario,
             disturbance: disturbance.as_ref(),
-            window,
+            windows,
             limit,
             exec: &exec,
             shutdown,
@@ -70,9 +74,9 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
         runtime.shutdown_background();
         ran
     };
-    // Smaller plans are tried beside others; all of them together are no more than the user has asked for.
-    let _permit = limits.permits.acquire().await.context("no run begins any more")?;
-    tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?
+    let ended = tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?;
+    drop(turn);
+    ended
 }
 
 fn seeded(subject: &Subject, seed: u64) -> Subject {
@@ -90,13 +94,13 @@ fn seeded(subject: &Subject, seed: u64) -> Subject {
 pub(crate) struct Known {
     pub(crate) learned: Learned,
     pub(crate) runs: Vec<Ran>,
-    pub(crate) window: Duration,
+    pub(crate) windows: Windows,
 }
 
 impl Known {
     /// The window where an alarm is tried again.
     pub(crate) fn patient(&self) -> Duration {
-        patient(self.window)
+        patient(self.windows.longest())
     }
 
     /// The report's line of it.
@@ -117,18 +121,6 @@ impl Known {
     }
 }
 
-/// The window where something is tried again.
-pub(crate) fn patient(window: Duration) -> Duration {
-    (window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
-}
-
-/// How long a program has to be quiet, by the longest silences of undisturbed runs.
-pub(crate) fn learned_window(prepared: &Prepared, gaps: impl Iterator<Item = Duration>) -> Duration {
-    let gap = gaps.max().unwrap_or_default();
-    let least = if prepared.subject.tells() { TOLD } else { WINDOWS.0 };
-    (gap * 3 / 2).clamp(least, WINDOWS.1)
-}
-
 /// Runs a scenario undisturbed, so often and with this window for the first run, and takes what its runs have
 /// in common.
 pub(crate) async fn learn(
@@ -137,25 +129,26 @@ pub(crate) async fn learn(
     scenario: &Arc<Scenario>,
     (count, mut window): (u32, Duration),
 ) -> Result<Known> {
-    let one = |number: u32, window| {
-        once(input, prepared, scenario, None, (input.seed.wrapping_add(u64::from(number)), window))
+    let one = |number: u32, window: Duration| {
+        let seed = input.seed.wrapping_add(u64::from(number));
+        once(input, prepared, scenario, None, (seed, window.into()))
     };
-    if prepared.subject.is_program() && !prepared.subject.tells() {
-        window = window.max(UNTOLD);
-    }
+    let tells = prepared.subject.tells();
+    window = windows::first(window, tells || !prepared.subject.is_program());
     let mut runs = vec![one(0, window).await?];
     // All else is compared with it, so it is never judged too early.
-    window = window.max(runs[0].gap * 3 / 2).min(WINDOWS.1);
+    window = windows::after(window, runs[0].gap());
     let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
     runs.extend(others.try_collect::<Vec<Ran>>().await?);
-    let window = learned_window(prepared, runs.iter().map(|run| run.gap));
+    let gaps: Vec<&[Duration]> = runs.iter().map(|run| run.gaps.as_slice()).collect();
+    let windows = Windows::learned(tells, &gaps);
     let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
     let learned = Learned::from(&outcomes);
     if learned.is_unsteady() {
         let some: Vec<&str> = learned.unsteady().take(3).map(String::as_str).collect();
         bail!("undisturbed runs differ too much to compare anything with them: {}", some.join(", "));
     }
-    Ok(Known { learned, runs, window })
+    Ok(Known { learned, runs, windows })
 }
 
 /// The steps in words.
@@ -175,7 +168,7 @@ impl Facts {
     /// From runs that nothing disturbed.
     pub(crate) fn of(known: &Known) -> Facts {
         let all: Vec<&[Arc<Value>]> = known.runs.iter().map(|run| run.made.as_slice()).collect();
-        Facts { made: in_each(&all), windows: (known.window, known.patient()) }
+        Facts { made: in_each(&all), windows: (known.windows.longest(), known.patient()) }
     }
 }
 

@@ -4,7 +4,7 @@
 //! which, and judge them.
 
 pub(crate) mod alarm;
-mod attempt;
+pub(crate) mod attempt;
 pub(crate) mod bad_pods;
 mod checks;
 pub(crate) mod learn;
@@ -21,12 +21,13 @@ use super::ruled::by_chance;
 use super::scenario::{Sample, scenarios};
 use super::shrink::code;
 use super::subject::{Prepared, prepare};
+use super::windows::FIRST_WINDOW;
 use super::writes_beside::WritesBeside;
 use alarm::{Alarm, found};
 use anyhow::Result;
 use attempt::tried;
 use checks::{checks, replay_check};
-use learn::{FIRST_WINDOW, Facts, UNDISTURBED, learn, once, words};
+use learn::{Facts, UNDISTURBED, learn, once, words};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -170,7 +171,8 @@ pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
     let class: Class = disturbance.class();
     let how = disturbance.words(&scenario.steps);
     let (steps, from) = (words(&scenario), disturbance.effective_from());
-    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.patient())).await?;
+    let ran =
+        once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.patient().into())).await?;
     let differences = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);
     let again = differences.iter().any(|one| replay.differences.contains(one));
     Ok(Replayed { how, differences, again, met: ran.met })

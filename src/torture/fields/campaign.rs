@@ -4,7 +4,8 @@ use super::mutation::{self, Mutation, changed, of_references, optional_parts, sc
 use super::reach::Reach;
 use super::run::{FieldRan, effect, judge, run_field, varying};
 use crate::campaign::alarm::{Alarm, found};
-use crate::campaign::learn::{FIRST_WINDOW, UNDISTURBED, learned_window, on_a_thread, patient};
+use crate::campaign::attempt::AHEAD;
+use crate::campaign::learn::{UNDISTURBED, in_turn};
 use crate::input::TortureInput;
 use crate::judge::Difference;
 use crate::plan::{Class, Level};
@@ -12,9 +13,11 @@ use crate::replay::Replayed;
 use crate::report::{Learnt, Progress, Report};
 use crate::scenario::{Sample, Scenario};
 use crate::subject::Prepared;
+use crate::turns::Turn;
+use crate::windows::{FIRST_WINDOW, learned_window, patient};
 use crate::writes_beside::WritesBeside;
 use anyhow::{Context as _, Result};
-use futures::stream::{self, StreamExt as _};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,21 +65,50 @@ impl FieldWork {
             window: FIRST_WINDOW,
             took: Duration::ZERO,
         };
-        let mut runs = Vec::new();
-        for number in 0..UNDISTURBED {
+        let undisturbed = |number: u32| {
             let seed = input.seed.wrapping_add(u64::from(number));
-            runs.push(work.run(input, prepared, None, (seed, work.window)).await?);
-        }
+            work.run(input, prepared, None, (seed, work.window))
+        };
+        let runs = stream::iter(0..UNDISTURBED).map(undisturbed).buffered(input.parallel.max(1));
+        let runs: Vec<FieldRan> = runs.try_collect().await?;
         work.varying = varying(&runs);
         work.fails = runs.iter().any(|run| run.failed_before);
         work.makes_pods = runs.iter().flat_map(|run| &run.base).any(|(id, fields)| {
             id.starts_with("Pod ") || fields.keys().any(|path| path.starts_with(".spec.template.spec"))
         });
         work.took = runs.iter().map(|run| run.took).sum();
-        let window = learned_window(prepared, runs.iter().map(|run| run.gap));
+        let window = learned_window(prepared.subject.tells(), runs.iter().map(|run| run.gap));
         // A program that only prints its errors needs the time to do so again and again.
         work.window = if prepared.subject.tells() { window } else { window.max(FIRST_WINDOW) };
         Ok(work)
+    }
+
+    /// Makes a change, and again where that ends otherwise.
+    async fn attempt(
+        &self,
+        input: &TortureInput,
+        prepared: &Arc<Prepared>,
+        (mutation, turn): (Mutation, Turn),
+    ) -> Result<FieldAttempt> {
+        let one =
+            |turn, window| self.run_in(turn, input, prepared, Some(mutation.clone()), (input.seed, window));
+        let ran = one(turn, self.window).await?;
+        let differences = match ran.refused {
+            Some(_) => Vec::new(),
+            None => judge(&ran, &self.varying, &input.ignored),
+        };
+        let mut times = (1, 1);
+        if !differences.is_empty() {
+            for _ in 0..2 {
+                let again = one(prepared.turns.urgent().await, patient(self.window)).await;
+                let same = again.is_ok_and(|again| {
+                    let again = judge(&again, &self.varying, &input.ignored);
+                    differences.iter().any(|one| again.contains(one))
+                });
+                times = (times.0 + u32::from(same), times.1 + 1);
+            }
+        }
+        Ok(FieldAttempt { mutation, ran, differences, times })
     }
 
     async fn run(
@@ -84,10 +116,22 @@ impl FieldWork {
         input: &TortureInput,
         prepared: &Arc<Prepared>,
         mutation: Option<Mutation>,
+        seed: (u64, Duration),
+    ) -> Result<FieldRan> {
+        self.run_in(prepared.turns.urgent().await, input, prepared, mutation, seed).await
+    }
+
+    async fn run_in(
+        &self,
+        turn: Turn,
+        input: &TortureInput,
+        prepared: &Arc<Prepared>,
+        mutation: Option<Mutation>,
         (seed, window): (u64, Duration),
     ) -> Result<FieldRan> {
         let schema = Arc::clone(&self.schema);
-        on_a_thread(input, prepared, &self.scenario, None, (seed, window), async move |input| {
+        let seed = (seed, window.into());
+        in_turn(turn, input, prepared, &self.scenario, None, seed, async move |input| {
             run_field(&input, &schema, mutation.as_ref()).await
         })
         .await
@@ -197,6 +241,15 @@ pub(crate) async fn fields(
     Ok(())
 }
 
+/// A change that was tried.
+struct FieldAttempt {
+    mutation: Mutation,
+    ran: FieldRan,
+    differences: Vec<Difference>,
+    /// How often a difference came, of how many runs.
+    times: (u32, u32),
+}
+
 /// The changes of one base.
 struct Round<'a> {
     input: &'a TortureInput,
@@ -216,46 +269,46 @@ impl Round<'_> {
     ) -> Result<()> {
         let (input, prepared, work) = (self.input, self.prepared, self.work);
         let one = |mutation: Mutation| async move {
+            let turn = prepared.turns.plan().await;
             if over() {
                 return None;
             }
-            let ran = work.run(input, prepared, Some(mutation.clone()), (input.seed, work.window)).await;
-            Some((mutation, ran))
+            let words = mutation.to_string();
+            Some((words, work.attempt(input, prepared, (mutation, turn)).await))
         };
-        let mut runs = stream::iter(mutations).map(one).buffered(input.parallel.max(1));
+        let mut runs = stream::iter(mutations).map(one).buffered(AHEAD);
         while let Some(ended) = runs.next().await {
-            let Some((mutation, ran)) = ended else {
+            let Some((words, attempt)) = ended else {
                 report.left_out += 1;
                 continue;
             };
-            match ran {
-                Ok(ran) => self.judge(mutation, &ran, alarms, report, tell).await?,
+            match attempt {
+                Ok(attempt) => self.judge(attempt, alarms, report, tell)?,
                 Err(_) if input.shutdown.is_cancelled() => {}
                 Err(error) => {
                     let sample = &work.scenario.sample.path;
-                    report.problems.push(format!("fields of {sample}, {mutation}: {error:#}"));
+                    report.problems.push(format!("fields of {sample}, {words}: {error:#}"));
                 }
             }
         }
         Ok(())
     }
 
-    async fn judge(
+    fn judge(
         &mut self,
-        mutation: Mutation,
-        ran: &FieldRan,
+        attempt: FieldAttempt,
         alarms: &mut Vec<Alarm>,
         report: &mut Report,
         tell: &mut impl FnMut(&Progress),
     ) -> Result<()> {
+        let FieldAttempt { mutation, ran, differences, times } = attempt;
         let (input, work) = (self.input, self.work);
         report.count(Class::Field);
         if ran.refused.is_some() {
             report.refused += 1;
             return Ok(());
         }
-        let differences = judge(ran, &work.varying, &input.ignored);
-        let effect = effect(ran, &work.varying);
+        let effect = effect(&ran, &work.varying);
         if ran.late {
             report.notes.push(format!(
                 "{mutation}: a new object gets it, one that was there before has not got it; watch what the \
@@ -282,7 +335,6 @@ impl Round<'_> {
             return Ok(());
         }
         report.alarms += 1;
-        let times = self.again(&mutation, &differences).await;
         if times.0 == 1 {
             report.flaky += 1;
             return Ok(());
@@ -298,23 +350,6 @@ impl Round<'_> {
             small: None,
         };
         found(input, new, alarms, report, tell)
-    }
-
-    /// How often a difference came, of how many runs.
-    async fn again(&self, mutation: &Mutation, differences: &[Difference]) -> (u32, u32) {
-        let (input, work) = (self.input, self.work);
-        let mut times = (1, 1);
-        for _ in 0..2 {
-            let seed = (input.seed, patient(work.window));
-            let again = work.run(input, self.prepared, Some(mutation.clone()), seed).await;
-            times.1 += 1;
-            let same = again.is_ok_and(|ran| {
-                let again = judge(&ran, &work.varying, &input.ignored);
-                differences.iter().any(|one| again.contains(one))
-            });
-            times.0 += u32::from(same);
-        }
-        times
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) async fn run_field(
         ran = steps(&mut stage, &input.scenario.sample, schema, mutation) => ran,
         () = input.shutdown.cancelled() => Err(anyhow::anyhow!("broken off")),
     };
-    let gap = stage.record.noted().gap;
+    let gap = stage.record.noted().gaps.into_iter().max().unwrap_or_default();
     stage.leave().await;
     ran.map(|ran| FieldRan { took: began.elapsed(), gap, ..ran })
 }

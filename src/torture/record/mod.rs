@@ -78,7 +78,8 @@ struct Inner {
     /// wait for.
     last: Instant,
     silence: Duration,
-    gap: Duration,
+    /// By the number of the step: the longest such silence.
+    gaps: Vec<Duration>,
     /// True while the program is known to be at work, so that a silence says nothing.
     at_work: bool,
     /// Changes and calls of late.
@@ -103,7 +104,8 @@ pub(super) struct Noted {
     pub(super) met: bool,
     /// The place in the operator's code of the call at which the disturbance took place.
     pub(super) met_at: Option<String>,
-    pub(super) gap: Duration,
+    /// By the number of the step: the longest time in which nothing happened, before something did.
+    pub(super) gaps: Vec<Duration>,
     /// By namespace: the last reason for which a write was refused.
     pub(super) refused: BTreeMap<String, String>,
     /// True if the store forgot changes before they were seen.
@@ -141,7 +143,7 @@ impl Record {
             last: Instant::now(),
             silence: Duration::ZERO,
             at_work: false,
-            gap: Duration::ZERO,
+            gaps: Vec::new(),
             changed: Lately::default(),
             asked: Lately::default(),
             bystander: None,
@@ -213,6 +215,11 @@ impl Record {
         self.lock().met = true;
     }
 
+    /// Returns true if the disturbance has taken place.
+    pub(super) fn has_met(&self) -> bool {
+        self.lock().met
+    }
+
     /// Returns true if an answer is held.
     pub(super) fn holds(&self) -> bool {
         self.lock().held.is_some()
@@ -278,7 +285,7 @@ impl Record {
             possible: std::mem::take(&mut inner.possible),
             met: inner.met,
             met_at: inner.met_at.take(),
-            gap: inner.gap,
+            gaps: std::mem::take(&mut inner.gaps),
             refused: std::mem::take(&mut inner.refused),
             lost: inner.lost,
         }
@@ -322,7 +329,7 @@ impl Record {
             if !beside && !is_leader(&change.object.glance()) {
                 inner.moved = change.revision;
                 inner.changed.note(Instant::now(), Arc::clone(change));
-                inner.gap = inner.gap.max(std::mem::take(&mut inner.silence));
+                inner.went_on();
             }
             let made = change.previous.is_none() && change.kind != ChangeKind::Deleted;
             let gone = change.kind == ChangeKind::Deleted;
@@ -478,6 +485,16 @@ impl Inner {
             self.silence = self.silence.max(self.last.elapsed());
         }
         self.last = Instant::now();
+    }
+
+    /// Something was changed after a silence.
+    fn went_on(&mut self) {
+        let silence = std::mem::take(&mut self.silence);
+        let Some(step) = self.step else { return };
+        if self.gaps.len() <= step {
+            self.gaps.resize(step + 1, Duration::ZERO);
+        }
+        self.gaps[step] = self.gaps[step].max(silence);
     }
 
     /// A call was answered.

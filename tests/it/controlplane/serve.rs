@@ -109,10 +109,7 @@ async fn webhook_servers_find_a_certificate_and_their_service_a_port() {
     let server = Webhook::start_on(listener, given(&read("tls.crt"), &read("tls.key"), &read("ca.crt")));
     server.deny("/v", json!({"message": "no"}));
 
-    let kubeconfig = std::fs::read_to_string(folder.path().join(".opdev/kubeconfig")).unwrap();
-    let kubeconfig = kube::config::Kubeconfig::from_yaml(&kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
-    let client = kube::Client::try_from(config).unwrap();
+    let client = client_of(folder.path()).await;
     let create = async |path: &str, object: Value| {
         let request = http::Request::post(path).header("content-type", "application/json");
         client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await
@@ -144,11 +141,7 @@ async fn an_older_minor_is_served_as_it_was() {
         let mut child = serve(folder.path(), &["--kubernetes", minor, "--controllers", "none"]);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
-        let text = std::fs::read_to_string(folder.path().join(".opdev/kubeconfig")).unwrap();
-        let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(config, &options);
-        let client = kube::Client::try_from(config.await.unwrap()).unwrap();
+        let client = client_of(folder.path()).await;
         let version = client.apiserver_version().await.unwrap();
         assert!(version.git_version.starts_with(&format!("v{minor}.0+opdev")), "{}", version.git_version);
         let kinds = client.list_api_group_resources("certificates.k8s.io/v1").await.unwrap().resources;
@@ -161,5 +154,57 @@ async fn an_older_minor_is_served_as_it_was() {
         let request = request.body(scaler.to_string().into_bytes()).unwrap();
         let refused = client.request::<serde_json::Value>(request).await.unwrap_err().to_string();
         assert!(refused.contains(&format!("must be greater than or equal to {fewest}")), "{refused}");
+    }
+}
+
+/// A client of the server that has written its kubeconfig in the folder.
+async fn client_of(folder: &std::path::Path) -> kube::Client {
+    let text = std::fs::read_to_string(folder.join(".opdev/kubeconfig")).unwrap();
+    let kubeconfig = kube::config::Kubeconfig::from_yaml(&text).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+/// Operators of that time ask for `policy/v1beta1`, which Kubernetes took away in 1.25.
+#[tokio::test]
+async fn versions_that_are_gone_are_served_where_the_user_wants_them() {
+    for legacy in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut args = vec!["--controllers", "none"];
+        args.extend(legacy.then_some("--legacy"));
+        let mut child = serve(folder.path(), &args);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
+        let client = client_of(folder.path()).await;
+        let groups = client.list_api_groups().await.unwrap().groups;
+        let policy = groups.iter().find(|group| group.name == "policy").unwrap();
+        let versions: Vec<&str> = policy.versions.iter().map(|one| one.version.as_str()).collect();
+        let preferred = policy.preferred_version.as_ref().map(|one| one.version.as_str());
+        let wanted = if legacy { vec!["v1", "v1beta1"] } else { vec!["v1"] };
+        assert_eq!((versions, preferred), (wanted, Some("v1")));
+
+        let budget = json!({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "a"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}}});
+        let path = |version: &str| format!("/apis/policy/{version}/namespaces/default/poddisruptionbudgets");
+        let request = http::Request::post(path("v1beta1")).header("content-type", "application/json");
+        let request = request.body(budget.to_string().into_bytes()).unwrap();
+        let made = client.request::<Value>(request).await;
+        if !legacy {
+            assert!(made.is_err(), "{made:?}");
+            continue;
+        }
+        assert_eq!(made.unwrap()["apiVersion"], "policy/v1beta1");
+        for version in ["v1", "v1beta1"] {
+            let request = http::Request::get(format!("{}/a", path(version))).body(Vec::new()).unwrap();
+            let read: Value = client.request(request).await.unwrap();
+            assert_eq!(read["apiVersion"], format!("policy/{version}"));
+            assert_eq!(read["spec"], budget["spec"]);
+            // As a client of that time reads it.
+            let request =
+                http::Request::get(path(version)).header("accept", "application/vnd.kubernetes.protobuf");
+            let listed = client.request_text(request.body(Vec::new()).unwrap()).await;
+            // It is no text, so that this client gives up only then.
+            assert!(!matches!(listed, Err(kube::Error::Api(_))), "{listed:?}");
+        }
     }
 }

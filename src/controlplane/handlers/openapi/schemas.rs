@@ -4,7 +4,7 @@
 
 use opdev_apimachinery::resource::{Custom, Resource};
 use opdev_object::descriptions::Descriptions;
-use opdev_object::facts::facts;
+use opdev_object::facts::{facts, removed};
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -163,9 +163,16 @@ impl<'a> Wanted<'a> {
             let mut schema = rewritten(&described(raw, &name, self.descriptions), &mut open);
             if let Some(marks) =
                 schema.get_mut("x-kubernetes-group-version-kind").and_then(Value::as_array_mut)
-                && marks.len() > 1
             {
-                marks.retain(|mark| mark["group"] == group && mark["version"] == version);
+                // A version that is gone shares the definitions of the one that stayed.
+                if let Some(gone) = removed::stayed(group, version) {
+                    let of_group =
+                        |mark: &&mut Value| mark["group"] == group && mark["version"] == gone.stayed;
+                    marks.iter_mut().filter(of_group).for_each(|mark| mark["version"] = version.into());
+                }
+                if marks.len() > 1 {
+                    marks.retain(|mark| mark["group"] == group && mark["version"] == version);
+                }
             }
             done.insert(name, schema);
         }

@@ -206,6 +206,60 @@ fn a_pause_another_object_and_the_same_write_again_begin_another_reconcile() {
     );
 }
 
+/// A JVM loads classes between two calls of its first reconciles.
+#[test]
+fn a_pause_after_a_child_is_of_the_reconcile_until_the_status_is_written() {
+    for foreign in [false, true] {
+        let mut world = World::new();
+        let (first, made, other, status) = (world.rv(), world.rv(), world.rv(), world.rv());
+        world.event(50_000, "ADDED", greeting("a", first));
+        world.call(51_000, "PATCH", &format!("{MAPS}/a-0"), 201, child("a-0", "a", made));
+        // The own write comes back by the watch.
+        world.event(51_020, "ADDED", child("a-0", "a", made));
+        if foreign {
+            world.event(51_050, "MODIFIED", child("a-0", "a", other));
+        }
+        world.call(51_250, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", status));
+        // The reconcile after it.
+        world.call(51_330, "PATCH", &format!("{MAPS}/a-1"), 200, child("a-1", "a", other));
+        let all = world.reconciles();
+        let of: Vec<usize> = all.iter().map(|reconcile| reconcile.calls.len()).collect();
+        assert_eq!(of, if foreign { vec![1, 1, 1] } else { vec![2, 1] }, "{all:?}");
+    }
+}
+
+/// fabric8 and client-go repeat by themselves what is answered with 429 or 5xx, or not at all.
+#[test]
+fn a_call_that_the_client_repeats_is_one_reconcile_and_another_write_is_not() {
+    let mut world = World::new();
+    let (first, before, after) = (world.rv(), world.rv(), world.rv());
+    world.event(50_000, "ADDED", greeting("a", first));
+    let path = format!("{MAPS}/a-0");
+    let busy = json!({"kind": "Status", "status": "Failure", "code": 503, "message": "busy"});
+    let (sent, stored) = (child("a-0", "a", before), child("a-0", "a", after));
+    for (ms, status) in [(51_000, 503), (51_100, 429), (51_300, 500), (51_700, 0), (53_000, 200)] {
+        let answered = if status == 200 { stored.clone() } else { busy.clone() };
+        let call =
+            ObservedCall { sent: Some(sent.clone()), ..world.observed(ms, "PATCH", &path, status, answered) };
+        world.see(ms, call);
+    }
+    let all = world.reconciles();
+    let [reconcile] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((reconcile.calls.len(), reconcile.outcome), (5, Outcome::Applied));
+
+    // A program that gives up fails, and begins anew with something else.
+    for (ms, path, status) in [(60_000, &path, 503), (60_100, &format!("{MAPS}/a-1"), 503)] {
+        let call = ObservedCall {
+            sent: Some(sent.clone()),
+            ..world.observed(ms, "PATCH", path, status, busy.clone())
+        };
+        world.see(ms, call);
+    }
+    let all = world.reconciles();
+    let outcomes: Vec<Outcome> = all.iter().map(|reconcile| reconcile.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Applied, Outcome::Failed, Outcome::Failed]);
+}
+
 #[test]
 fn what_was_there_before_the_start_is_reconciled_for_the_start() {
     let mut world = World::new();
