@@ -179,9 +179,9 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     Ok(out)
 }
 
-/// `value` without the fields and items of `remove`. An emptied object stays, as somebody may own it; of a
-/// list nothing is left, and that is `None`.
-pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Option<Value> {
+/// `value` without the fields and items of `remove`. Of a list or map that loses everything `null` is left, and
+/// somebody may own that: a built-in kind has no such field then, a custom resource has it.
+pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Value {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {
             let mut out = Map::new();
@@ -192,13 +192,11 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                 }
                 let rest = match remove_set.child(&element) {
                     Some(child) => remove(inner, child, field_schema(schema, name)),
-                    None => Some(inner.clone()),
+                    None => inner.clone(),
                 };
-                if let Some(rest) = rest {
-                    out.insert(name.clone(), rest);
-                }
+                out.insert(name.clone(), rest);
             }
-            Some(Value::Object(out))
+            if out.is_empty() { Value::Null } else { Value::Object(out) }
         }
         (Shape::List, Value::Array(list)) if !list.is_empty() => {
             let inner = item_schema(schema);
@@ -208,15 +206,15 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                 if element.as_ref().is_some_and(|element| remove_set.has_member(element)) {
                     continue;
                 }
-                match element.as_ref().and_then(|element| remove_set.child(element)) {
-                    Some(child) => out.extend(remove(item, child, inner)),
-                    None => out.push(item.clone()),
-                }
+                out.push(match element.as_ref().and_then(|element| remove_set.child(element)) {
+                    Some(child) => remove(item, child, inner),
+                    None => item.clone(),
+                });
             }
-            (!out.is_empty()).then_some(Value::Array(out))
+            if out.is_empty() { Value::Null } else { Value::Array(out) }
         }
-        (Shape::Leaf, _) if !(value.is_object() || value.is_array()) => Some(value.clone()),
+        (Shape::Leaf, _) if !(value.is_object() || value.is_array()) => value.clone(),
         // Something was to be removed inside an atomic or empty place: the whole place goes.
-        _ => None,
+        _ => Value::Null,
     }
 }

@@ -19,7 +19,10 @@ fn fields(value: &Value, schema: &SchemaRef) -> FieldSet {
 }
 
 fn without(value: &Value, set: &FieldSet, schema: &SchemaRef) -> Value {
-    merge::remove(value, set, schema).unwrap_or_else(|| Value::Object(Map::new()))
+    match merge::remove(value, set, schema) {
+        Value::Null => Value::Object(Map::new()),
+        left => left,
+    }
 }
 
 /// Returns true if a list without items is in it: who owned items of such a list may go with the last of
