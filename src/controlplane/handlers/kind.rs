@@ -2,6 +2,8 @@
 //! update, of what a patch made, of an applied configuration. Never looks further than `apiVersion` and
 //! `kind`.
 
+use super::body::{self, Read, Unread};
+use http::HeaderMap;
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::protobuf;
 use opdev_apimachinery::resource::{Resource, metadata};
@@ -133,13 +135,38 @@ fn is_of(resource: &Resource, object: &Value) -> bool {
     object["kind"] == resource.kind.as_str() && object["apiVersion"] == resource.api_version()
 }
 
-/// Refuses a body that is no object of any kind, where one of this kind belongs.
-pub(crate) fn readable(kind: &str, object: &Value, body: &[u8]) -> Result<(), Status> {
-    let Some(why) = unreadable(object) else { return Ok(()) };
-    Err(Status::bad_request(format!(
+/// The refusal of a body that is no object of any kind, where one of this kind belongs.
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Status {
+    Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({})",
         shown(body)
-    )))
+    ))
+}
+
+/// Reads an object where one of this kind belongs, and notices whether it names anything twice.
+pub(crate) fn read(headers: &HeaderMap, body: &[u8], kind: &str) -> Result<Read, Status> {
+    body::read(headers, body).map_err(|unread| match unread {
+        Unread::Undecoded(why) => unrecognized(kind, &why, body),
+        Unread::Refused(status) => status,
+    })
+}
+
+/// Reads the object of a subresource, whose kind and version nobody compares.
+pub(crate) fn read_below(headers: &HeaderMap, body: &[u8], kind: &str) -> Result<Value, Status> {
+    let object = read(headers, body, kind)?.value;
+    match unreadable(&object) {
+        Some(why) => Err(unrecognized(kind, &why, body)),
+        None => Ok(object),
+    }
+}
+
+/// Reads the options of a delete. Their errors do not say what was expected.
+pub(crate) fn read_options(headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
+    let object = body::read(headers, body)?.value;
+    match unreadable(&object) {
+        Some(why) => Err(Status::bad_request(why)),
+        None => Ok(object),
+    }
 }
 
 /// Refuses a body that is of another kind or version than the path's.
@@ -151,11 +178,7 @@ pub(crate) fn of_body(resource: &Resource, object: &Value, body: &[u8]) -> Resul
     let Err(wrong) = examine(resource, object, &text) else { return Ok(()) };
     let own = gvk(object);
     Err(match wrong {
-        Wrong::Unreadable(why) => Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): {why} ({})",
-            resource.kind,
-            shown(body)
-        )),
+        Wrong::Unreadable(why) => unrecognized(&resource.kind, &why, body),
         Wrong::Unknown(why) => Status::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {why}",
             own.kind, own.version, resource.kind

@@ -9,6 +9,7 @@ use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_apis::Part;
 use opdev_object::apply::compact;
+use opdev_object::go::kind::kind as go_kind;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
 use opdev_registry::{AcceptError, Change, Context, FieldValidation, UpdateMethod, accept, fields};
@@ -88,12 +89,13 @@ impl Call<'_> {
         if kind == Kind::Apply {
             return self.apply(ctx, part);
         }
-        let read = body::read_json(self.body)?;
+        let read = body::patch(self.body)?;
         let told = self.of_patch(&ctx, &read);
-        let change = read.value;
+        let (change, validation) = (read.value, ctx.validation);
         let (resource, key) = (self.resource().clone(), self.key());
         let changed = |current: &Value| {
             let mut object = current.clone();
+            fits(kind, validation, &change)?;
             patched(kind, &resource, &mut object, &change).map(|()| object)
         };
         let mut make = |ctx: &mut Context, current: &Value| {
@@ -145,18 +147,16 @@ impl Call<'_> {
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
         let stored = if kind == Kind::Apply {
-            let applied = body::yaml(self.body)?;
-            if !applied.is_object() {
-                return Err(body::undecoded("", "the configuration is no object"));
-            }
+            let applied = body::applied(self.body)?.value;
             kind::of_applied_scale(&applied)?;
             self.check_identity(&applied)?;
             let force = self.query.flag("force") == Some(true);
             registry.apply_scale(&mut ctx, resource, &key, &applied, force)?
         } else {
-            let change = body::json(self.body)?;
+            let (change, validation) = (body::patch(self.body)?.value, ctx.validation);
             registry.update_scale(&mut ctx, resource, &key, &mut |current| {
                 let mut object = current.clone();
+                fits(kind, validation, &change)?;
                 patched(kind, resource, &mut object, &change)?;
                 Ok(object)
             })?
@@ -167,6 +167,7 @@ impl Call<'_> {
     fn apply(&self, mut ctx: Context, part: Part) -> Answer {
         let read = body::applied(self.body)?;
         let applied = read.value;
+        kind::of_applied(self.resource(), &applied)?;
         if read.twice && ctx.validation != FieldValidation::Ignore {
             let twice = of_yaml(self.body);
             if ctx.validation == FieldValidation::Strict && !twice.is_empty() {
@@ -176,10 +177,6 @@ impl Call<'_> {
             twice.into_iter().for_each(|text| ctx.warn(text));
         }
         let (resource, key) = (self.resource().clone(), self.key());
-        if !applied.is_object() {
-            return Err(body::undecoded("", "the configuration is no object"));
-        }
-        kind::of_applied(&resource, &applied)?;
         let force = self.query.flag("force") == Some(true);
         let live = self.shape.registry.store.get(&resource.table, &key);
         if live.is_none() && (part == Part::Main || resource.rules.create_on_status_update) {
@@ -260,11 +257,34 @@ fn concerns_managers(kind: Kind, change: &Value) -> bool {
     change.as_array().into_iter().flatten().any(|step| place(&step["path"]) || place(&step["from"]))
 }
 
+/// Refuses a patch that is no list of operations, or no object, in the words of the real server.
+fn fits(kind: Kind, validation: FieldValidation, change: &Value) -> Result<(), Status> {
+    const MAP: &str = "map[string]interface {}";
+    let lenient = validation == FieldValidation::Ignore;
+    let (wrong, go_type) = match (kind, change) {
+        (Kind::Json, Value::Array(steps)) => {
+            let one = if lenient { "jsonpatch.Operation" } else { "handlers.jsonPatchOp" };
+            (steps.iter().find(|step| !step.is_object() && !step.is_null()), one)
+        }
+        (Kind::Json, _) => (Some(change), if lenient { "jsonpatch.Patch" } else { "[]handlers.jsonPatchOp" }),
+        (Kind::Merge, Value::Null) => return Err(Status::bad_request("Invalid JSON Patch")),
+        (_, Value::Object(_)) => (None, MAP),
+        (Kind::Merge, _) if lenient => return Err(Status::bad_request("Invalid JSON Patch")),
+        (..) => (Some(change), MAP),
+    };
+    let Some(found) = wrong.filter(|found| !found.is_null()).map(go_kind) else { return Ok(()) };
+    let decoding = if lenient || kind == Kind::Strategic { "" } else { "error decoding patch: " };
+    let why = format!("json: cannot unmarshal {found} into Go value of type {go_type}");
+    Err(Status::bad_request(format!("{decoding}{why}")))
+}
+
 fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) -> Result<(), Status> {
     if concerns_managers(kind, change) {
         compact::expand(object);
     }
     match kind {
+        // To Go `null` is a patch without a change.
+        Kind::Json | Kind::Strategic if change.is_null() => Ok(()),
         Kind::Json => {
             if change.as_array().is_some_and(|list| list.len() > patch::MAX_OPERATIONS) {
                 let message = format!(
@@ -277,10 +297,6 @@ fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) 
             patch::json_patch(object, change).map_err(|error| unprocessable(&error.to_string()))
         }
         Kind::Merge => {
-            if !change.is_object() {
-                let text = "json: cannot unmarshal array into Go value of type map[string]interface {}";
-                return Err(Status::bad_request(text));
-            }
             patch::merge_patch(object, change);
             Ok(())
         }

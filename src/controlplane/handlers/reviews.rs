@@ -1,7 +1,6 @@
 //! Questions that are asked by creating something that is not kept: access reviews, who am I, tokens.
 //! The answers come from `authorization` and `tokens`; this is only their form.
 
-use super::body;
 use super::respond;
 use super::write::{Answer, Call};
 use crate::tokens::{ISSUER, Wanted};
@@ -29,7 +28,7 @@ pub(crate) fn is_review(group: &str, plural: &str) -> bool {
 impl Call<'_> {
     /// POST of a review.
     pub(crate) fn review(&self) -> Answer {
-        let mut object = body::object(self.headers, self.body)?;
+        let mut object = super::kind::read(self.headers, self.body, &self.resource().kind)?.value;
         super::kind::of_body(self.resource(), &object, self.body)?;
         object["apiVersion"] = Value::from(self.resource().api_version());
         object["kind"] = Value::from(self.resource().kind.as_str());

@@ -26,6 +26,7 @@ impl Tables for UpstreamDefault {
 }
 
 mod binary;
+mod bodies;
 mod changes;
 mod clients;
 mod defaults;
@@ -82,12 +83,16 @@ pub(crate) async fn ask(api: &Api, method: &str, uri: &str, body: Value) -> Read
 
 pub(crate) async fn ask_as(api: &Api, method: &str, uri: &str, media_type: &str, body: Value) -> Read {
     let text = if body.is_null() { String::new() } else { body.to_string() };
+    ask_text(api, method, uri, media_type, &text).await
+}
+
+pub(crate) async fn ask_text(api: &Api, method: &str, uri: &str, media_type: &str, text: &str) -> Read {
     let request = Request::builder()
         .method(method)
         .uri(uri)
         .header("content-type", media_type)
         .header("user-agent", "tester/1.0")
-        .body(Full::new(Bytes::from(text)))
+        .body(Full::new(Bytes::from(text.to_owned())))
         .unwrap();
     let response = api.call(&User::admin(), request).await;
     let code = response.status().as_u16();

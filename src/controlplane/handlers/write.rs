@@ -1,6 +1,5 @@
 //! Create, update and delete over HTTP. Read `patch` for the four kinds of patches.
 
-use super::body;
 use super::kind;
 use super::options;
 use super::path::{Query, Target};
@@ -54,7 +53,7 @@ impl Call<'_> {
     /// The body as an object of the resource's kind.
     fn object(&self, ctx: &mut Context) -> Result<Value, Status> {
         let resource = self.resource();
-        let read = body::read(self.headers, self.body)?;
+        let read = kind::read(self.headers, self.body, &resource.kind)?;
         kind::of_body(resource, &read.value, self.body)?;
         self.accepted(ctx, read).map_err(|unfit| unfit.bad_request(resource))
     }
@@ -156,15 +155,13 @@ impl Call<'_> {
 
     /// The body of a subresource, which is an object.
     pub(crate) fn body_of(&self, kind: &str) -> Result<Value, Status> {
-        let object = body::object(self.headers, self.body)?;
-        super::kind::readable(kind, &object, self.body)?;
-        Ok(object)
+        kind::read_below(self.headers, self.body, kind)
     }
 
     fn delete_options(&self) -> Result<(opdev_registry::DeleteOptions, Context), Status> {
         let body = match self.body.is_empty() {
             true => None,
-            false => Some(self.body_of("DeleteOptions")?),
+            false => Some(kind::read_options(self.headers, self.body)?),
         };
         let (options, dry) = options::delete(self.query, body.as_ref())?;
         let mut ctx = Context::new(self.user, "");

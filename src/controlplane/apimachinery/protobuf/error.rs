@@ -17,6 +17,10 @@ struct Located {
 /// The error.
 #[derive(Debug)]
 pub(crate) enum Fault {
+    /// There is no body.
+    Empty,
+    /// There is nothing behind the magic word.
+    OnlyPrefix,
     /// The body does not begin with the magic word.
     NotProtobuf,
     /// The bytes end inside of a message.
@@ -104,6 +108,8 @@ impl fmt::Display for Error {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fault::Empty => f.write_str("empty data"),
+            Fault::OnlyPrefix => f.write_str("empty body"),
             Fault::NotProtobuf => f.write_str(
                 "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
             ),

@@ -34,7 +34,10 @@ pub fn leaves_zero_out(definition: &str, field: &str) -> bool {
 /// Reads a whole body.
 pub fn decode(body: &[u8]) -> Result<Value, Error> {
     if !body.starts_with(MAGIC) {
-        return Err(Fault::NotProtobuf.into());
+        return Err(if body.is_empty() { Fault::Empty } else { Fault::NotProtobuf }.into());
+    }
+    if body.len() == MAGIC.len() {
+        return Err(Fault::OnlyPrefix.into());
     }
     envelope(body, 0)
 }

@@ -419,7 +419,7 @@ async fn what_is_not_there_and_what_cannot_be_done() {
     assert_eq!(verb["reason"], "MethodNotAllowed");
     let proto = ask_as(&api, "POST", MAPS, "application/vnd.kubernetes.protobuf", json!({})).await;
     assert_eq!(proto.code, 400);
-    expect!["provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"]
+    expect!["the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({})"]
         .assert_eq(proto.message());
     let odd = ask_as(&api, "POST", MAPS, "text/plain", json!({})).await;
     assert_eq!(odd.code, 415);
