@@ -20,9 +20,15 @@ pub(crate) struct Selection {
 /// The text of a field, as selectors compare it.
 fn text(object: &Value, field: &str) -> String {
     let field = match field {
-        "source" => "source.component",
+        // Events of `events.k8s.io` have no source.
+        "source" => match object["source"]["component"].as_str() {
+            Some(component) if !component.is_empty() => return component.to_owned(),
+            _ => "reportingComponent",
+        },
+        "spec.host" => "spec.nodeName",
         "status.successful" => "status.succeeded",
-        "status.podIPs" => "status.podIP",
+        // A selector may name it, but the real server never compares it with the object.
+        "status.podIPs" => return String::new(),
         other => other,
     };
     let value = field.split('.').filter(|name| !name.is_empty()).fold(object, |at, name| &at[name]);
@@ -127,14 +133,10 @@ fn check(resource: &Resource, field: &str) -> Result<(), Status> {
         return if known { Ok(()) } else { unsupported() };
     }
     let selectable = &strategy_of(resource).selectable;
-    match (selectable.fields, selectable.named_in_errors) {
-        (Some(known), _) if known.contains(&field) => Ok(()),
-        (Some(_), Some(kind)) => {
-            Err(Status::bad_request(format!("field label {field:?} not supported for {kind}")))
-        }
-        (Some(_), None) => unsupported(),
-        (None, _) => Err(Status::bad_request(format!(
-            "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-        ))),
+    match selectable.fields {
+        Some(known) if known.contains(&field) => Ok(()),
+        // Kinds without fields of their own know both, whether or not they have a namespace.
+        None if field == "metadata.namespace" => Ok(()),
+        _ => Err(Status::bad_request((selectable.refusal)(field))),
     }
 }

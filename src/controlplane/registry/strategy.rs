@@ -180,18 +180,28 @@ pub enum Post {
 pub struct Selectable {
     /// The fields; `None` is a kind that knows of no others, which has an error text of its own.
     pub fields: Option<&'static [&'static str]>,
-    /// The kind that error texts name.
-    pub named_in_errors: Option<&'static str>,
+    /// The words of the refusal of another field.
+    pub refusal: fn(&str) -> String,
     /// A field that is known without reading the object.
     pub known: for<'a> fn(&'a Attributes, &str) -> Option<&'a str>,
 }
 
 impl Selectable {
-    const COMMON: Selectable = Selectable { fields: None, named_in_errors: None, known: |_, _| None };
+    const COMMON: Selectable = Selectable {
+        fields: None,
+        refusal: |field| {
+            format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+        },
+        known: |_, _| None,
+    };
 
     /// These fields.
     pub const fn fields(fields: &'static [&'static str]) -> Self {
-        Selectable { fields: Some(fields), ..Selectable::COMMON }
+        Selectable {
+            fields: Some(fields),
+            refusal: |field| format!("field label not supported: {field}"),
+            ..Selectable::COMMON
+        }
     }
 }
 

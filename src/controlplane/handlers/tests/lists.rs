@@ -38,6 +38,57 @@ async fn selectors() {
     );
 }
 
+/// Answers of a real server (1.37.2) about objects of the same names.
+#[tokio::test]
+async fn some_kinds_are_selected_by_fields_of_their_own() {
+    const EVENTS: &str = "/api/v1/namespaces/default/events";
+    const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
+    let api = api();
+    let new = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "new"}, "note": "n",
+        "regarding": {"kind": "Pod", "name": "x", "namespace": "default"}, "reportingController": "c", "reason": "r",
+        "eventTime": "2026-01-02T03:04:05.000000Z", "reportingInstance": "i", "action": "a", "type": "Normal"});
+    post(&api, "/apis/events.k8s.io/v1/namespaces/default/events", new).await.expect(StatusCode::CREATED);
+    let old = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "old"}, "reason": "r",
+        "involvedObject": {"kind": "Pod", "name": "x", "namespace": "default"}, "source": {"component": "s"}});
+    post(&api, EVENTS, old).await.expect(StatusCode::CREATED);
+    for (name, place) in [("one", json!({"nodeName": "n"})), ("all", json!({"allNodes": true}))] {
+        let mut slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
+            "spec": {"driver": "d.example.com", "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}}});
+        slice["spec"].as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
+        post(&api, SLICES, slice).await.expect(StatusCode::CREATED);
+    }
+    let mut bound = pod("bound");
+    bound["spec"]["nodeName"] = json!("n");
+    post(&api, PODS, bound).await.expect(StatusCode::CREATED);
+    for (collection, selector, selected) in [
+        (EVENTS, "source%3Dc", vec!["new"]),
+        (EVENTS, "source%3Ds", vec!["old"]),
+        (EVENTS, "source!%3Dc", vec!["old"]),
+        (SLICES, "spec.nodeName%3Dn", vec!["one"]),
+        (SLICES, "spec.nodeName%3D", vec!["all"]),
+        (SLICES, "spec.driver%3Dd.example.com", vec!["all", "one"]),
+        (SLICES, "spec.pool.name%3Done", vec!["one"]),
+        (PODS, "spec.host%3Dn", vec!["bound"]),
+        (PODS, "status.podIPs%3D", vec!["bound"]),
+        ("/api/v1/persistentvolumes", "metadata.namespace%3Dx", vec![]),
+    ] {
+        assert_eq!(
+            names(&api, &format!("{collection}?fieldSelector={selector}")).await,
+            selected,
+            "{selector}"
+        );
+    }
+    for (collection, message) in [
+        (SLICES, "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: a"),
+        ("/apis/batch/v1/jobs", "field label \"a\" not supported for Job"),
+        (EVENTS, "field label not supported: a"),
+    ] {
+        let refused = get(&api, &format!("{collection}?fieldSelector=a%3Db")).await;
+        assert_eq!(refused.message(), message);
+        refused.expect(StatusCode::BAD_REQUEST);
+    }
+}
+
 #[tokio::test]
 async fn pages_show_one_moment() {
     let api = api();

@@ -24,7 +24,10 @@ pub(super) static ALL: &[Strategy] = &[
             ..ResourceRules::COMMON
         },
         printer: Some(Printer::new(workloads::JOB, workloads::job)),
-        selectable: Selectable { named_in_errors: Some("Job"), ..Selectable::fields(&["status.successful"]) },
+        selectable: Selectable {
+            refusal: |field| format!("field label {field:?} not supported for Job"),
+            ..Selectable::fields(&["status.successful"])
+        },
         set_defaults: |_, object| job(object),
         takes_template_labels: true,
         prepare_create: set_selector,

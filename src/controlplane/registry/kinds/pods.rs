@@ -66,7 +66,9 @@ pub(super) static ALL: &[Strategy] = &[
 ];
 
 /// The fields that field selectors may name.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
+    // The name of old clients for the next one.
+    "spec.host",
     "spec.nodeName",
     "spec.restartPolicy",
     "spec.schedulerName",
@@ -80,9 +82,9 @@ const FIELDS: [&str; 9] = [
 
 fn known_field<'a>(attributes: &'a Attributes, field: &str) -> Option<&'a str> {
     let field = match field {
-        "spec.nodeName" => PodField::Node,
+        "spec.nodeName" | "spec.host" => PodField::Node,
         "status.phase" => PodField::Phase,
-        "status.podIP" | "status.podIPs" => PodField::Address,
+        "status.podIP" => PodField::Address,
         _ => return None,
     };
     Some(attributes.pod(field))

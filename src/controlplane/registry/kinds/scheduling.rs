@@ -1,6 +1,6 @@
 //! The places of pods: priorities, runtimes, devices; and Leases, by which parts of a cluster elect a leader.
 
-use crate::strategy::Strategy;
+use crate::strategy::{Selectable, Strategy};
 use jiff::Timestamp;
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::{ResourceRules, metadata};
@@ -105,6 +105,13 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "resource.k8s.io/resourceslices",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
+        // Kubelets and drivers watch those of their node and name.
+        selectable: Selectable {
+            refusal: |field| {
+                format!("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}")
+            },
+            ..Selectable::fields(&["spec.nodeName", "spec.driver", "spec.pool.name"])
+        },
         unchanging: &["spec.driver", "spec.nodeName", "spec.pool.name"],
         ..Strategy::COMMON
     },
