@@ -36,6 +36,7 @@ mod quota;
 mod recorder;
 mod references;
 mod replicaset;
+mod retention;
 mod revision;
 mod scheduler;
 mod selector;

@@ -6,6 +6,7 @@ use super::fields::{
 };
 use super::owners::{Claim, patch_references};
 use super::pods;
+use super::retention::{Retention, goes_with_an_earlier_pod};
 use super::revision::{self, Revisions};
 use super::workload::{Workload, WorkloadKind};
 use crate::contract::{NoteKind, Refusal, Sync, View, Write};
@@ -177,6 +178,12 @@ impl StatefulSetSync<'_> {
         let monotonic = self.monotonic();
         for (ordinal, pod) in self.replicas.clone() {
             let Some(pod) = pod else {
+                let pod_name = format!("{}-{ordinal}", name(self.set));
+                let stale = |claim: &Arc<Value>| goes_with_an_earlier_pod(self.set, &pod_name, claim);
+                if self.claims_of(&pod_name).iter().any(stale) {
+                    self.sync.again(Duration::from_secs(1));
+                    return false;
+                }
                 self.create(ordinal);
                 if monotonic {
                     return false;
@@ -190,6 +197,7 @@ impl StatefulSetSync<'_> {
             if pods::phase(&pod) == "Pending" {
                 self.create_claims(ordinal, name(&pod));
             }
+            self.correct_owners(&pod, false);
             if monotonic && (deleting(&pod) || !healthy(&pod)) {
                 return false;
             }
@@ -235,6 +243,9 @@ impl StatefulSetSync<'_> {
             .find(|pod| !healthy(pod))
             .map(|pod| uid(pod).to_owned());
         for pod in self.condemned.clone() {
+            self.correct_owners(&pod, true);
+        }
+        for pod in self.condemned.clone() {
             if deleting(&pod) {
                 if monotonic {
                     return false;
@@ -244,7 +255,6 @@ impl StatefulSetSync<'_> {
             if monotonic && !healthy(&pod) && first_unhealthy.as_deref() != Some(uid(&pod)) {
                 return false;
             }
-            self.bind_claims_to_pod(&pod);
             self.delete(&pod);
             if monotonic {
                 return false;
@@ -357,7 +367,7 @@ impl StatefulSetSync<'_> {
             put(&mut claim, "/metadata/name", claim_name.clone().into());
             put(&mut claim, "/metadata/namespace", namespace.into());
             put(&mut claim, "/metadata/labels", labels.into());
-            if self.retention("whenDeleted") == "Delete" {
+            if text(self.set, "/spec/persistentVolumeClaimRetentionPolicy/whenDeleted") == "Delete" {
                 put(&mut claim, "/metadata/ownerReferences", json!([controller_reference(self.set)]));
             }
             if let Value::Object(fields) = &mut claim {
@@ -370,22 +380,22 @@ impl StatefulSetSync<'_> {
         }
     }
 
-    fn retention(&self, when: &str) -> &str {
-        text(self.set, &format!("/spec/persistentVolumeClaimRetentionPolicy/{when}"))
+    /// The claims of a pod that are there.
+    fn claims_of(&self, pod: &str) -> Vec<Arc<Value>> {
+        let templates = list(self.set, "/spec/volumeClaimTemplates").iter();
+        let claim = |template| format!("{}-{pod}", name(template));
+        templates
+            .filter_map(|template| self.view.get(CLAIMS, meta::namespace(self.set), &claim(template)))
+            .collect()
     }
 
-    /// With `whenScaled: Delete` the claims of a pod that is scaled away go with it.
-    fn bind_claims_to_pod(&mut self, pod: &Value) {
-        if self.retention("whenScaled") != "Delete" {
-            return;
-        }
-        for template in list(self.set, "/spec/volumeClaimTemplates") {
-            let claim_name = format!("{}-{}", name(template), name(pod));
-            let Some(claim) = self.view.get(CLAIMS, meta::namespace(self.set), &claim_name) else { continue };
-            let reference = json!({
-                "apiVersion": "v1", "kind": "Pod", "name": name(pod), "uid": uid(pod),
-            });
-            self.sync.writes.push(patch_references(CLAIMS, &claim, vec![reference]));
+    /// Gives the claims of a pod the owners of the retention policy.
+    fn correct_owners(&mut self, pod: &Value, scaled_away: bool) {
+        let retention = Retention::of_pod(self.set, pod, scaled_away);
+        for claim in self.claims_of(name(pod)) {
+            if let Some(owners) = retention.correction(&claim) {
+                self.sync.writes.push(patch_references(CLAIMS, &claim, owners));
+            }
         }
     }
 }
