@@ -1,7 +1,7 @@
 //! Answers that are no objects: a document in the encoding that the client takes, and errors.
 
+use crate::in_order;
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
-use crate::status_text;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use opdev_apimachinery::body::{Body, full};
@@ -47,9 +47,9 @@ fn json_response(document: &Value, encoding: Encoding) -> Response<Body> {
     let text = match encoding {
         // Protobuf is never agreed on for what is no object.
         Encoding::Json | Encoding::Protobuf => {
-            status_text::text(document, false).unwrap_or_else(|| document.to_string())
+            in_order::text(document, false).unwrap_or_else(|| document.to_string())
         }
-        Encoding::PrettyJson => status_text::text(document, true).unwrap_or_else(|| format!("{document:#}")),
+        Encoding::PrettyJson => in_order::text(document, true).unwrap_or_else(|| format!("{document:#}")),
         Encoding::Yaml => opdev_object::yaml::to_string(document),
     };
     let mut response = Response::new(full(text));

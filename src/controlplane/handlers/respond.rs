@@ -1,7 +1,7 @@
 //! Objects, lists and errors as responses, in the form and encoding that was agreed on.
 //! Never decides what is answered.
 
-use super::status_text;
+use super::in_order;
 use crate::negotiation::{Agreed, Encoding, Form};
 use bytes::Bytes;
 use futures::stream;
@@ -308,7 +308,7 @@ pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Resp
             match encoding {
                 Encoding::Yaml => opdev_object::yaml::to_string(&value).into(),
                 Encoding::Json | Encoding::PrettyJson | Encoding::Protobuf => {
-                    let status = status_text::text(&value, true);
+                    let status = in_order::text(&value, true);
                     status.map_or_else(|| format!("{value:#}\n"), |text| text + "\n").into()
                 }
             }
@@ -328,7 +328,7 @@ pub(crate) fn document(code: StatusCode, value: &Value, encoding: Encoding) -> R
             Err(why) => unencodable(value["kind"].as_str().unwrap_or_default(), &why),
         };
     }
-    let text = status_text::text(value, false).unwrap_or_else(|| value.to_string());
+    let text = in_order::text(value, false).unwrap_or_else(|| value.to_string());
     encoded(code, text.as_bytes(), encoding)
 }
 

@@ -6,6 +6,7 @@ mod legacy;
 mod order;
 
 use crate::answer;
+use crate::in_order;
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
@@ -28,7 +29,7 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn new(value: &Value) -> Self {
-        Self::of_bytes(Bytes::from(value.to_string()))
+        Self::of_bytes(Bytes::from(in_order::text(value, false).unwrap_or_else(|| value.to_string())))
     }
 
     pub(crate) fn of_bytes(bytes: Bytes) -> Self {

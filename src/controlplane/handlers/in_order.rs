@@ -1,5 +1,5 @@
-//! A `Status` as JSON text, with its fields in the order of the real server's own type. People read it, and
-//! tests of other projects compare it.
+//! A `Status` or a document of discovery as JSON text, with its fields in the order of the real server's own
+//! types. People read them, and tests of other projects compare them.
 
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::Value;
@@ -7,6 +7,20 @@ use serde_json::Value;
 const STATUS: &[&str] = &["kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code"];
 const DETAILS: &[&str] = &["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
 const CAUSE: &[&str] = &["reason", "message", "field"];
+const RESOURCES: &[&str] = &["kind", "apiVersion", "groupVersion", "resources"];
+const RESOURCE: &[&str] = &[
+    "name",
+    "singularName",
+    "namespaced",
+    "group",
+    "version",
+    "kind",
+    "verbs",
+    "shortNames",
+    "categories",
+    "storageVersionHash",
+];
+const GROUP: &[&str] = &["kind", "apiVersion", "groups", "name", "versions", "preferredVersion"];
 
 /// A value whose fields come in this order, and the others behind.
 struct Ordered<'a>(&'a Value, &'static [&'static str]);
@@ -23,6 +37,8 @@ impl Serialize for Ordered<'_> {
                     let order = match name.as_str() {
                         "details" => DETAILS,
                         "causes" => CAUSE,
+                        "resources" => RESOURCE,
+                        "groups" => GROUP,
                         _ => &[],
                     };
                     map.serialize_entry(name, &Ordered(value, order))?;
@@ -41,12 +57,19 @@ impl Serialize for Ordered<'_> {
     }
 }
 
-/// The text of a `Status`, on one line or for people; `None` for any other document.
+/// The text of a `Status` or a document of discovery, on one line or for people; `None` for any other document.
 pub(super) fn text(document: &Value, pretty: bool) -> Option<String> {
-    if document["kind"] != "Status" || document["apiVersion"] != "v1" {
+    let order = match document["kind"].as_str()? {
+        "Status" => STATUS,
+        "APIResourceList" => RESOURCES,
+        "APIGroupList" | "APIGroup" => GROUP,
+        _ => return None,
+    };
+    // The resources of the core group come without a version.
+    if !matches!(document["apiVersion"].as_str(), None | Some("v1")) {
         return None;
     }
-    let ordered = Ordered(document, STATUS);
+    let ordered = Ordered(document, order);
     let text = if pretty { serde_json::to_string_pretty(&ordered) } else { serde_json::to_string(&ordered) };
     text.ok()
 }
@@ -68,5 +91,20 @@ mod tests {
         assert!(pretty.starts_with("{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\","), "{pretty}");
         assert_eq!(serde_json::from_str::<Value>(&pretty).unwrap(), status);
         assert_eq!(text(&json!({"kind": "Pod", "apiVersion": "v1"}), false), None);
+        assert_eq!(text(&json!({"kind": "Status", "apiVersion": "example.com/v1"}), false), None);
+    }
+
+    #[test]
+    fn discovery_has_the_order_of_the_real_server() {
+        let list = json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"categories": ["all"],
+            "kind": "Pod", "name": "pods", "namespaced": true, "shortNames": ["po"], "singularName": "pod",
+            "storageVersionHash": "x", "verbs": ["get"]}]});
+        let expected = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get"],"shortNames":["po"],"categories":["all"],"storageVersionHash":"x"}]}"#;
+        assert_eq!(text(&list, false).as_deref(), Some(expected));
+        let versions = json!([{"groupVersion": "apps/v1", "version": "v1"}]);
+        let groups = json!({"apiVersion": "v1", "groups": [{"name": "apps", "preferredVersion": versions[0],
+            "versions": versions}], "kind": "APIGroupList"});
+        let expected = r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}"#;
+        assert_eq!(text(&groups, false).as_deref(), Some(expected));
     }
 }
