@@ -8,14 +8,18 @@ use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use x509_cert::Certificate;
-use x509_cert::der::Decode as _;
+use x509_cert::der::asn1::{AnyRef, BitStringRef, ContextSpecific, IntRef};
+use x509_cert::der::oid::AssociatedOid as _;
+use x509_cert::der::{self, Decode as _, Reader as _, Tag, TagNumber, Tagged as _};
+use x509_cert::ext::Extensions;
 use x509_cert::ext::pkix::BasicConstraints;
+use x509_cert::name::Name;
+use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
 /// The longest trust bundle, in bytes.
 const LONGEST_BUNDLE: usize = 1024 * 1024;
-/// The shortest and the longest life of a pod's certificate, in seconds; a day with Kubernetes' signers.
-const LIFE: (i64, i64, i64) = (3_600, 91 * 86_400, 86_400);
+/// The shortest life of a pod's certificate, in seconds.
+pub(super) const SHORTEST_LIFE: i64 = 3_600;
 const OMITTED: &str = "<value omitted>";
 
 /// The name of a signer: `example.com/name`.
@@ -67,7 +71,7 @@ pub fn trust_bundle(object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>
 }
 
 /// A bundle of a signer has a name that begins with the signer's.
-fn bundle_name(name: &str, signer: &str) -> Vec<String> {
+pub(super) fn bundle_name(name: &str, signer: &str) -> Vec<String> {
     if signer.is_empty() {
         return match name.contains(':') {
             true => vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()],
@@ -117,13 +121,45 @@ fn anchor(block: &Block<'_>) -> Result<(), String> {
     if block.headers {
         return Err("has PEM block headers".to_owned());
     }
-    let read = Certificate::from_der(&block.bytes).map_err(|_| "does not parse as X.509".to_owned())?;
-    let constraints = read.tbs_certificate().get_extension::<BasicConstraints>();
-    let constraints = constraints.map_err(|_| "does not parse as X.509".to_owned())?;
-    match constraints {
-        Some((_, constraints)) if constraints.ca => Ok(()),
-        _ => Err("does not have the CA bit set".to_owned()),
+    match is_authority(&block.bytes) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("does not have the CA bit set".to_owned()),
+        Err(_) => Err("does not parse as X.509".to_owned()),
     }
+}
+
+/// Returns true if a certificate is an authority's. It is read piece by piece: as in Go, its number may be any,
+/// and its times may lie before 1970, which the crate's own type refuses.
+fn is_authority(bytes: &[u8]) -> der::Result<bool> {
+    AnyRef::from_der(bytes)?.sequence(|outer| {
+        let signed: AnyRef<'_> = outer.decode()?;
+        AlgorithmIdentifierOwned::decode(outer)?;
+        BitStringRef::decode(outer)?;
+        signed.sequence(|inner| {
+            ContextSpecific::<u8>::decode_explicit(inner, TagNumber(0))?;
+            IntRef::decode(inner)?;
+            AlgorithmIdentifierOwned::decode(inner)?;
+            Name::decode(inner)?;
+            AnyRef::decode(inner)?.sequence(|times| {
+                let times: [AnyRef<'_>; 2] = [times.decode()?, times.decode()?];
+                match times.iter().find(|time| ![Tag::UtcTime, Tag::GeneralizedTime].contains(&time.tag())) {
+                    None => Ok::<(), der::Error>(()),
+                    Some(other) => Err(other.tag().unexpected_error(Some(Tag::GeneralizedTime)).into()),
+                }
+            })?;
+            Name::decode(inner)?;
+            SubjectPublicKeyInfoOwned::decode(inner)?;
+            for unique in [TagNumber(1), TagNumber(2)] {
+                ContextSpecific::<BitStringRef<'_>>::decode_implicit(inner, unique)?;
+            }
+            let extensions = ContextSpecific::<Extensions>::decode_explicit(inner, TagNumber(3))?;
+            let extensions = extensions.map(|found| found.value).unwrap_or_default();
+            let limits = extensions.iter().find(|found| found.extn_id == BasicConstraints::OID);
+            let limits =
+                limits.map(|found| BasicConstraints::from_der(found.extn_value.as_bytes())).transpose()?;
+            Ok(limits.is_some_and(|limits| limits.ca))
+        })
+    })
 }
 
 /// One block of PEM.
@@ -143,6 +179,13 @@ fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
         let headers = lines().any(|line| line.contains(':'));
         Some(Block { label, headers, bytes: STANDARD.decode(code).ok()? })
     })
+}
+
+/// The longest life of a pod's certificate, in seconds; a day with Kubernetes' signers.
+pub(super) fn longest_life(signer: &str) -> i64 {
+    let domain = signer.split('/').next().unwrap_or_default();
+    let of_kubernetes = domain == "kubernetes.io" || domain.ends_with(".kubernetes.io");
+    if of_kubernetes { 86_400 } else { 91 * 86_400 }
 }
 
 /// The request of a pod for a certificate.
@@ -171,11 +214,7 @@ pub fn pod_request(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::required("spec.maxExpirationSeconds", "must be set"));
         return;
     };
-    let (least, most, own) = LIFE;
-    let signer = spec["signerName"].as_str().unwrap_or_default();
-    let domain = signer.split('/').next().unwrap_or_default();
-    let of_kubernetes = domain == "kubernetes.io" || domain.ends_with(".kubernetes.io");
-    let most = if of_kubernetes { own } else { most };
+    let (least, most) = (SHORTEST_LIFE, longest_life(spec["signerName"].as_str().unwrap_or_default()));
     if !(least..=most).contains(&life) {
         let detail = format!("must be in the range [{least}, {most}]");
         causes.push(Cause::invalid("spec.maxExpirationSeconds", &json!(life), &detail));
@@ -200,6 +239,20 @@ mod tests {
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         }
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
+    }
+
+    /// Tests and tools make authorities without times, whose number is zero: Go writes the year 1.
+    #[test]
+    fn an_authority_needs_no_times_and_no_number() {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_before = rcgen::date_time_ymd(1, 1, 1);
+        params.not_after = params.not_before;
+        params.serial_number = Some(rcgen::SerialNumber::from(0u64));
+        let anchor = params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+        assert!(refused("a", &json!({"trustBundle": anchor})).is_empty());
+        let torn = anchor.replacen("MII", "MIE", 1);
+        assert!(refused("a", &json!({"trustBundle": torn})).join("").ends_with("does not parse as X.509"));
     }
 
     fn refused(name: &str, spec: &Value) -> Vec<String> {

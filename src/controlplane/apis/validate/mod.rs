@@ -16,6 +16,7 @@ pub mod rbac;
 pub mod scaling;
 pub mod storage;
 pub mod unchanging;
+mod volumes;
 pub mod webhooks;
 pub mod workload_status;
 pub mod workloads;

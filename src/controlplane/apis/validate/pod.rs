@@ -1,7 +1,7 @@
 //! Refusals of pods and pod templates. Read `container` for what is inside.
 
 use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
-use super::container;
+use super::{container, volumes};
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
@@ -55,7 +55,7 @@ pub fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 /// Checks a pod spec at `path`.
 pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
-    let volumes = volumes(&spec["volumes"], &format!("{path}.volumes"), causes);
+    let volumes = named_volumes(&spec["volumes"], &format!("{path}.volumes"), causes);
     container::containers(spec, path, &volumes, causes);
     container::init_containers(spec, path, &volumes, causes);
     host_network(spec, path, own, causes);
@@ -113,7 +113,7 @@ fn deadline(value: &Value, field: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Checks the volumes; the names of those that are right.
-fn volumes<'a>(list: &'a Value, path: &str, causes: &mut Vec<Cause>) -> Vec<&'a str> {
+fn named_volumes<'a>(list: &'a Value, path: &str, causes: &mut Vec<Cause>) -> Vec<&'a str> {
     let mut good: Vec<&str> = Vec::new();
     for (i, volume) in items(list).iter().enumerate() {
         let place = format!("{path}[{i}]");
@@ -158,6 +158,7 @@ fn source(volume: &Value, place: &str, causes: &mut Vec<Cause>) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";
         causes.push(Cause::invalid(format!("{place}.{first}.defaultMode"), &json!(mode), detail));
     }
+    volumes::inside(first, &volume[first], &format!("{place}.{first}"), causes);
     for other in found {
         let detail = "may not specify more than 1 volume type";
         causes.push(Cause::forbidden(format!("{place}.{other}"), detail));
