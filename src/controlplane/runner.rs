@@ -6,11 +6,11 @@
 use opdev_apimachinery::blocking;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::identity::User;
+use opdev_apimachinery::lanes::Job;
 use opdev_apimachinery::watchdog;
 use opdev_controllers::SignToken;
 use opdev_controllers::contract::{Actor, Change, Controller, Observed, Refusal, View, Write};
 use opdev_controllers::engine::{Engine, Plane};
-use opdev_controllers::lanes::Job;
 use opdev_handlers::tokens::Tokens;
 use opdev_registry::Registry;
 use opdev_storage::{self as storage, ChangeKind, Stored};

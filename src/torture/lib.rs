@@ -24,8 +24,6 @@ mod run;
 mod scenario;
 mod shrink;
 mod subject;
-mod turns;
-mod windows;
 mod writes_beside;
 
 pub use campaign::{replay, torture};

@@ -3,7 +3,6 @@
 use super::input::{NoEnvironment, TortureInput};
 use super::operator::{ProgramStart, Subject};
 use super::scenario::Sample;
-use super::turns::Turns;
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
 use opdev_cluster::Choice;
@@ -13,6 +12,7 @@ use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_os::child::{GroupEnd, Launch, printed};
 use opdev_os::small_file::{small_text, unreadable};
+use opdev_pace::turns::Turns;
 use opdev_program::traced_build::traced_binary;
 use opdev_project::load;
 use opdev_project::program::kustomization::Kustomized;

@@ -211,9 +211,18 @@ fn a_project_whose_program_is_not_known_is_not_said_to_want_nothing() {
     fs::write(root.join("go.mod"), module).unwrap();
     fs::write(root.join("PROJECT"), "layout: [go.kubebuilder.io/v4]\n").unwrap();
     let listed = text(&opdev(&root, &home, &["trust", "--list"]).stdout);
-    expect![[r#""#]].assert_eq(&masked(&listed));
+    expect![[r#"
+        TMP/demo wants
+          its program is not known: the project has several main packages: ./cmd/a, ./cmd/b; name the operator's with `go` under `operator` in opdev.yaml
+        no project is trusted
+    "#]]
+    .assert_eq(&masked(&listed));
     let trusted = text(&opdev(&root, &home, &["trust"]).stdout);
-    expect![[r#""#]].assert_eq(&masked(&trusted));
+    expect![[r#"
+        TMP/demo wants nothing yet
+          its program is not known: the project has several main packages: ./cmd/a, ./cmd/b; name the operator's with `go` under `operator` in opdev.yaml
+    "#]]
+    .assert_eq(&masked(&trusted));
 }
 
 #[test]

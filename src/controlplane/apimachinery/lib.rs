@@ -11,6 +11,8 @@ pub mod classes;
 pub mod contract;
 pub mod error;
 pub mod identity;
+pub mod json_syntax;
+pub mod lanes;
 pub mod protobuf;
 pub mod qos;
 pub mod quota;

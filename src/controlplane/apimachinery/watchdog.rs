@@ -157,7 +157,7 @@ fn pause(time: Duration) {
     thread::park_timeout(time);
 }
 
-/// Which of several watchdogs of a process tells of its threads: each sees all of them.
+/// One of several watchdogs of a process tells of its threads: each sees all of them.
 #[derive(Debug)]
 struct Teller(u64);
 

@@ -2,11 +2,11 @@
 //! their queues. Deterministic: time is handed in, nothing sleeps. Any number of threads may work at once; no
 //! lock is held while something is written. `runner` gives it a clock and a store.
 
-use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
 use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Lookup};
+use opdev_apimachinery::lanes::{Job, Lanes};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};

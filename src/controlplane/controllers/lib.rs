@@ -22,7 +22,6 @@ mod gc;
 mod job;
 mod job_policies;
 mod kubelet;
-pub mod lanes;
 #[cfg(test)]
 #[path = "../admission/lists.rs"]
 mod lists;

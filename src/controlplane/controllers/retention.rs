@@ -1,12 +1,12 @@
-//! Owners of the claims of a StatefulSet's pods, by the retention policy: with its set or with its pod a claim
-//! goes. Never touches a claim whose owner is an earlier object of the same name, and takes nothing from another
-//! controller.
+//! Owners of the claims of a StatefulSet's pods, by the retention policy: with its set or with its pod a
+//! claim goes. Never touches a claim whose owner is an earlier object of the same name, and takes nothing
+//! from another controller.
 
 use super::fields::{list, name, text, uid};
 use serde_json::{Value, json};
 
 /// One owner that a claim may have.
-struct Owner<'a> {
+struct ClaimOwner<'a> {
     api_version: &'a str,
     kind: &'a str,
     name: &'a str,
@@ -14,7 +14,7 @@ struct Owner<'a> {
     uid: &'a str,
 }
 
-impl Owner<'_> {
+impl ClaimOwner<'_> {
     fn has_the_name_in(&self, reference: &Value) -> bool {
         let says = |field: &str, value: &str| reference[field] == value;
         says("apiVersion", self.api_version) && says("kind", self.kind) && says("name", self.name)
@@ -40,8 +40,8 @@ impl Owner<'_> {
 
 /// The owners that the claims of one pod are to have.
 pub(crate) struct Retention<'a> {
-    set: Owner<'a>,
-    pod: Owner<'a>,
+    set: ClaimOwner<'a>,
+    pod: ClaimOwner<'a>,
     with_set: bool,
     with_pod: bool,
     /// The pod is one too many.
@@ -59,8 +59,8 @@ impl<'a> Retention<'a> {
 
     fn of(set: &'a Value, pod: &'a str, pod_uid: &'a str, scaled_away: bool) -> Self {
         Retention {
-            set: Owner { api_version: "apps/v1", kind: "StatefulSet", name: name(set), uid: uid(set) },
-            pod: Owner { api_version: "v1", kind: "Pod", name: pod, uid: pod_uid },
+            set: ClaimOwner { api_version: "apps/v1", kind: "StatefulSet", name: name(set), uid: uid(set) },
+            pod: ClaimOwner { api_version: "v1", kind: "Pod", name: pod, uid: pod_uid },
             with_set: deletes(set, "whenDeleted"),
             with_pod: deletes(set, "whenScaled"),
             scaled_away,

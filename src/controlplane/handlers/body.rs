@@ -4,10 +4,10 @@ use super::strict::Noticing;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use opdev_apimachinery::error::Status;
+use opdev_apimachinery::json_syntax::syntax_error;
 use opdev_apimachinery::protobuf;
 use opdev_apimachinery::version::since;
 use opdev_object::depth::{MAX_LEVELS, levels};
-use opdev_object::go::json::syntax_error;
 use opdev_object::go::kind::kind as go_kind;
 use serde::de::DeserializeSeed as _;
 use serde_json::{Map, Value};
@@ -34,7 +34,7 @@ pub(crate) fn is_yaml(headers: &HeaderMap) -> bool {
 /// Why a body could not be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// What it is does not matter: its type or its depth is refused.
+    /// Its type or its depth is refused, whatever it says.
     Refused(Status),
     /// The error of the real server's decoder, which does not say what was expected.
     Undecoded(String),

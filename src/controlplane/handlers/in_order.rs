@@ -57,7 +57,8 @@ impl Serialize for Ordered<'_> {
     }
 }
 
-/// The text of a `Status` or a document of discovery, on one line or for people; `None` for any other document.
+/// The text of a `Status` or a document of discovery, on one line or for people; `None` for any other
+/// document.
 pub(super) fn text(document: &Value, pretty: bool) -> Option<String> {
     let order = match document["kind"].as_str()? {
         "Status" => STATUS,

@@ -179,8 +179,8 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     Ok(out)
 }
 
-/// `value` without the fields and items of `remove`. Of a list or map that loses everything `null` is left, and
-/// somebody may own that: a built-in kind has no such field then, a custom resource has it.
+/// `value` without the fields and items of `remove`. Of a list or map that loses everything `null` is left,
+/// and somebody may own that: a built-in kind has no such field then, a custom resource has it.
 pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Value {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {

@@ -1,9 +1,8 @@
 //! Go's ways with texts: what messages, templates and requests of Kubernetes look like because the programs
 //! that made the rules are written in Go. Quoted text (`quote`), durations (`duration`), kinds of values
-//! (`kind`), errors in JSON (`json`), numbers (`number`), regular expressions (`pattern`).
+//! (`kind`), numbers (`number`), regular expressions (`pattern`).
 
 pub mod duration;
-pub mod json;
 pub mod kind;
 pub mod number;
 pub mod pattern;

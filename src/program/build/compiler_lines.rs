@@ -1,5 +1,5 @@
-//! The problem: each compiler writes a place in its own way, some through a build tool that puts a word before
-//! it and colours between.
+//! The problem: each compiler writes a place in its own way, some through a build tool that puts a word
+//! before it and colours between.
 //!
 //! Their lines as `file:line:column: message`, which Go and C compilers write. Pure.
 

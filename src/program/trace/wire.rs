@@ -24,8 +24,8 @@ mod tests;
 /// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing
 /// but think.
 const GAP: SignedDuration = SignedDuration::from_millis(50);
-/// The same after a write of a child, as long as nobody else has changed anything: the status is written
-/// last, and a JVM loads classes on the way there.
+/// After a write of a child a reconcile goes on for longer, as long as nobody else has changed anything: the
+/// status is written last, and a JVM loads classes on the way there.
 const GAP_AFTER_CHILD: SignedDuration = SignedDuration::from_millis(400);
 /// Clients repeat a call by themselves that a server has not served: the shortest time to wait for that, as a
 /// `Retry-After` of one second makes it, and how much longer each wait may be than the one before.

@@ -12,17 +12,17 @@ use crate::run::{Ran, run};
 use crate::scenario::Scenario;
 use crate::shrink::{code, shrink};
 use crate::subject::Prepared;
-use crate::turns::Turn;
 use crate::writes_beside::beside;
 use anyhow::Result;
 use futures::stream::{self, FuturesOrdered, StreamExt as _};
+use opdev_pace::turns::Turn;
 use std::sync::Arc;
 
 /// Further runs of a plan whose first one ended otherwise.
 pub(super) const AGAIN: u32 = 2;
 
 /// Plans that wait for their turn, or for the end of the one before: results are taken in order.
-pub(crate) const AHEAD: usize = 512;
+pub(crate) const WAITING: usize = 512;
 
 /// The end of a plan.
 pub(super) struct Attempt {
@@ -164,7 +164,7 @@ pub(super) async fn tried(
         new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         new
     };
-    let mut runs = stream::iter(all).map(one).buffered(AHEAD);
+    let mut runs = stream::iter(all).map(one).buffered(WAITING);
     let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
     loop {
         let ended = tokio::select! {

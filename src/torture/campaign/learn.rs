@@ -8,11 +8,11 @@ use crate::report::Learnt;
 use crate::run::{Ran, RunInput, run};
 use crate::scenario::{Scenario, Step};
 use crate::subject::Prepared;
-use crate::turns::Turn;
-use crate::windows::{self, Windows, patient};
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_object::meta::ObjectRef;
+use opdev_pace::turns::Turn;
+use opdev_pace::windows::{self, Windows, patient};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     in_turn(turn, input, prepared, scenario, disturbance, (seed, windows), work).await
 }
 
-/// The same for whoever has waited for the turn.
+/// Does something as [`on_a_thread`] does, for a caller who has waited for the turn.
 pub(crate) async fn in_turn<T: Send + 'static>(
     turn: Turn,
     input: &TortureInput,

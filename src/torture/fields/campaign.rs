@@ -4,7 +4,7 @@ use super::mutation::{self, Mutation, changed, of_references, optional_parts, sc
 use super::reach::Reach;
 use super::run::{FieldRan, effect, judge, run_field, varying};
 use crate::campaign::alarm::{Alarm, found};
-use crate::campaign::attempt::AHEAD;
+use crate::campaign::attempt::WAITING;
 use crate::campaign::learn::{UNDISTURBED, in_turn};
 use crate::input::TortureInput;
 use crate::judge::Difference;
@@ -13,11 +13,11 @@ use crate::replay::Replayed;
 use crate::report::{Learnt, Progress, Report};
 use crate::scenario::{Sample, Scenario};
 use crate::subject::Prepared;
-use crate::turns::Turn;
-use crate::windows::{FIRST_WINDOW, learned_window, patient};
 use crate::writes_beside::WritesBeside;
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use opdev_pace::turns::Turn;
+use opdev_pace::windows::{FIRST_WINDOW, learned_window, patient};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -276,7 +276,7 @@ impl Round<'_> {
             let words = mutation.to_string();
             Some((words, work.attempt(input, prepared, (mutation, turn)).await))
         };
-        let mut runs = stream::iter(mutations).map(one).buffered(AHEAD);
+        let mut runs = stream::iter(mutations).map(one).buffered(WAITING);
         while let Some(ended) = runs.next().await {
             let Some((words, attempt)) = ended else {
                 report.left_out += 1;

@@ -322,7 +322,7 @@ pub(super) fn judge(
     ignored: &[Ignored],
 ) -> Vec<Difference> {
     let mut found = snapshots(&ran.base, &ran.back, Rule::BackAgain);
-    // What the operator refuses it does not make for a new object.
+    // The operator makes nothing for a new object that it refuses.
     if let Some(new) = ran.new.as_ref().filter(|_| ran.excused.is_empty() || !ran.troubles.is_empty()) {
         found.extend(snapshots(new, &ran.changed, Rule::Fresh));
     }

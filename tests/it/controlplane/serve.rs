@@ -139,8 +139,7 @@ async fn an_older_minor_is_served_as_it_was() {
     for (minor, has_bundles, fewest) in [("1.37", true, 0), ("1.36", false, 1)] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = serve(folder.path(), &["--kubernetes", minor, "--controllers", "none"]);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
+        let _lines = ready(&mut child).await;
         let client = client_of(folder.path()).await;
         let version = client.apiserver_version().await.unwrap();
         assert!(version.git_version.starts_with(&format!("v{minor}.0+opdev")), "{}", version.git_version);
@@ -173,8 +172,7 @@ async fn versions_that_are_gone_are_served_where_the_user_wants_them() {
         let mut args = vec!["--controllers", "none"];
         args.extend(legacy.then_some("--legacy"));
         let mut child = serve(folder.path(), &args);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
+        let _lines = ready(&mut child).await;
         let client = client_of(folder.path()).await;
         let groups = client.list_api_groups().await.unwrap().groups;
         let policy = groups.iter().find(|group| group.name == "policy").unwrap();
@@ -207,4 +205,11 @@ async fn versions_that_are_gone_are_served_where_the_user_wants_them() {
             assert!(!matches!(listed, Err(kube::Error::Api(_))), "{listed:?}");
         }
     }
+}
+
+/// Waits until a server is ready; its further lines.
+async fn ready(child: &mut Child) -> tokio::io::Lines<BufReader<tokio::process::ChildStdout>> {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next_line().await.unwrap().unwrap().contains("ready"));
+    lines
 }

@@ -128,8 +128,8 @@ fn anchor(block: &Block<'_>) -> Result<(), String> {
     }
 }
 
-/// Returns true if a certificate is an authority's. It is read piece by piece: as in Go, its number may be any,
-/// and its times may lie before 1970, which the crate's own type refuses.
+/// Returns true if a certificate is an authority's. It is read piece by piece: as in Go, its number may be
+/// any, and its times may lie before 1970, which the crate's own type refuses.
 fn is_authority(bytes: &[u8]) -> der::Result<bool> {
     AnyRef::from_der(bytes)?.sequence(|outer| {
         let signed: AnyRef<'_> = outer.decode()?;

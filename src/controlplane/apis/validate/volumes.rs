@@ -1,5 +1,5 @@
-//! Validation of volumes that are made of Secrets, ConfigMaps, fields of the pod, tokens and certificates: which
-//! file holds what, and that no two are one. Other sources are checked in `pod`.
+//! Validation of volumes that are made of Secrets, ConfigMaps, fields of the pod, tokens and certificates:
+//! which file holds what, and that no two are one. Other sources are checked in `pod`.
 
 use super::certificates::{SHORTEST_LIFE, bundle_name, longest_life, signer};
 use super::checks::{absent, entries, identity, items, selector};

@@ -1,6 +1,6 @@
 //! The words of Go's encoding/json for a text that is no JSON. Servers and clients repeat them in messages.
 
-use super::quote::quote_bytes;
+use opdev_object::go::quote::quote_bytes;
 
 /// Go gives up on values that are nested deeper.
 const MAX_DEPTH: usize = 10_000;
@@ -14,8 +14,8 @@ pub fn syntax_error(text: &[u8]) -> Option<String> {
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// The lists and maps around this place, outermost first, by the byte that ends them. A stack of our own, as
-    /// the text may be nested deeper than a thread's.
+    /// The lists and maps around this place, outermost first, by the byte that ends them. A stack of
+    /// our own, as the text may be nested deeper than a thread's.
     open: Vec<u8>,
 }
 
@@ -92,8 +92,8 @@ impl Scanner<'_> {
         Ok(false)
     }
 
-    /// Reads what follows a value: ends of lists and maps, and the comma before the next value. True at the end
-    /// of the text's own value.
+    /// Reads what follows a value: ends of lists and maps, and the comma before the next value. True at
+    /// the end of the text's own value.
     fn ends(&mut self) -> Result<bool, String> {
         loop {
             self.space();

@@ -23,7 +23,7 @@ struct Lane {
 
 /// All queues, and the timers that fill them.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub struct Lanes {
     lanes: Vec<Lane>,
     /// The lane that is next.
     turn: usize,
@@ -35,13 +35,13 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Queues for so many controllers.
-    pub(crate) fn new(controllers: usize) -> Self {
+    pub fn new(controllers: usize) -> Self {
         let lanes = (0..controllers).map(|_| Lane::default()).collect();
         Lanes { lanes, turn: 0, timers: BTreeMap::new(), alarms: HashMap::new() }
     }
 
     /// Has a controller look at a key, soon.
-    pub(super) fn enqueue(&mut self, (controller, key): Job) {
+    pub fn enqueue(&mut self, (controller, key): Job) {
         let lane = &mut self.lanes[controller];
         if lane.running.contains(&key) {
             lane.again.insert(key);
@@ -51,7 +51,7 @@ impl Lanes {
     }
 
     /// Looks at a job again at a time, unless an earlier look is planned.
-    pub(super) fn remind(&mut self, job: &Job, at: Duration) {
+    pub fn remind(&mut self, job: &Job, at: Duration) {
         if self.alarms.get(job).is_some_and(|planned| *planned <= at) {
             return;
         }
@@ -62,7 +62,7 @@ impl Lanes {
     }
 
     /// When the next timer is due.
-    pub(crate) fn next_deadline(&self) -> Option<Duration> {
+    pub fn next_deadline(&self) -> Option<Duration> {
         self.timers.keys().next().copied()
     }
 
@@ -84,7 +84,7 @@ impl Lanes {
 
     /// The next job of the controller whose turn it is, of those that have one and fewer than `at_once` under
     /// way. The worker has to call `done` afterwards.
-    pub(crate) fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
+    pub fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
         self.ring(elapsed);
         let count = self.lanes.len();
         for offset in 0..count {
@@ -103,7 +103,7 @@ impl Lanes {
     }
 
     /// A job that was taken is over.
-    pub(crate) fn done(&mut self, job: &Job) {
+    pub fn done(&mut self, job: &Job) {
         let lane = &mut self.lanes[job.0];
         lane.running.remove(&job.1);
         if lane.again.remove(&job.1) {

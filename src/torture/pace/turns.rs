@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 /// All turns of a campaign.
 #[derive(Debug)]
-pub(crate) struct Turns(Mutex<Queue>);
+pub struct Turns(Mutex<Queue>);
 
 #[derive(Debug)]
 struct Queue {
@@ -20,22 +20,22 @@ struct Queue {
 
 /// The right to run. Ends where it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn(Option<Arc<Turns>>);
+pub struct Turn(Option<Arc<Turns>>);
 
 impl Turns {
     /// So many at once, at least one.
-    pub(crate) fn new(count: usize) -> Arc<Turns> {
+    pub fn new(count: usize) -> Arc<Turns> {
         let queue = Queue { free: count.max(1), urgent: VecDeque::new(), plans: VecDeque::new() };
         Arc::new(Turns(Mutex::new(queue)))
     }
 
     /// Waits for a turn, before all new plans.
-    pub(crate) async fn urgent(self: &Arc<Self>) -> Turn {
+    pub async fn urgent(self: &Arc<Self>) -> Turn {
         self.take(|queue| &mut queue.urgent).await
     }
 
     /// Waits for the turn of a new plan: they get theirs in their order.
-    pub(crate) async fn plan(self: &Arc<Self>) -> Turn {
+    pub async fn plan(self: &Arc<Self>) -> Turn {
         self.take(|queue| &mut queue.plans).await
     }
 
@@ -61,7 +61,7 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is next; a turn without anybody is free.
+    /// Takes out whoever is next; without anybody a turn is free.
     fn next(&self) -> Option<oneshot::Sender<Turn>> {
         let mut queue = self.lock();
         let next = queue.urgent.pop_front().or_else(|| queue.plans.pop_front());

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// How long a program has to be quiet in the first run.
-pub(crate) const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+pub const FIRST_WINDOW: Duration = Duration::from_millis(1500);
 /// The first window of a program that tells nothing of its reconciles.
 const UNTOLD: Duration = Duration::from_millis(3500);
 /// The shortest and the longest time for that in all others.
@@ -19,22 +19,22 @@ const TOLD: Duration = Duration::from_millis(150);
 const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
 
 /// The window where something is tried again.
-pub(crate) fn patient(window: Duration) -> Duration {
+pub fn patient(window: Duration) -> Duration {
     (window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
 }
 
 /// The window of a first run, at least this one.
-pub(crate) fn first(window: Duration, tells: bool) -> Duration {
+pub fn first(window: Duration, tells: bool) -> Duration {
     if tells { window } else { window.max(UNTOLD) }
 }
 
 /// The window after a silence.
-pub(crate) fn after(window: Duration, gap: Duration) -> Duration {
+pub fn after(window: Duration, gap: Duration) -> Duration {
     window.max(gap * 3 / 2).min(WINDOWS.1)
 }
 
 /// How long a program has to be quiet, by the longest silences of undisturbed runs.
-pub(crate) fn learned_window(tells: bool, gaps: impl Iterator<Item = Duration>) -> Duration {
+pub fn learned_window(tells: bool, gaps: impl Iterator<Item = Duration>) -> Duration {
     learned(if tells { TOLD } else { WINDOWS.0 }, gaps)
 }
 
@@ -44,7 +44,7 @@ fn learned(least: Duration, gaps: impl Iterator<Item = Duration>) -> Duration {
 
 /// The windows of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Windows {
+pub struct Windows {
     all: Duration,
     /// By the number of the step, while nothing has been disturbed; none where all are alike.
     steps: Vec<Duration>,
@@ -58,7 +58,7 @@ impl From<Duration> for Windows {
 
 impl Windows {
     /// From the silences of undisturbed runs, each by the number of its step.
-    pub(crate) fn learned(tells: bool, runs: &[&[Duration]]) -> Windows {
+    pub fn learned(tells: bool, runs: &[&[Duration]]) -> Windows {
         let all = learned_window(tells, runs.iter().copied().flatten().copied());
         let least = if tells { TOLD } else { STEP };
         let count = runs.iter().map(|gaps| gaps.len()).max().unwrap_or_default();
@@ -70,12 +70,12 @@ impl Windows {
     }
 
     /// The longest one.
-    pub(crate) fn longest(&self) -> Duration {
+    pub fn longest(&self) -> Duration {
         self.all
     }
 
     /// The one of a step; before the first step the sample is made for somebody else, which takes as long.
-    pub(crate) fn at(&self, step: Option<usize>, disturbed: bool) -> Duration {
+    pub fn at(&self, step: Option<usize>, disturbed: bool) -> Duration {
         let of_step = self.steps.get(step.unwrap_or(0)).filter(|_| !disturbed);
         of_step.copied().unwrap_or(self.all)
     }
