@@ -139,11 +139,12 @@ impl Call<'_> {
 
     /// PATCH of a scale.
     pub(crate) fn patch_scale(&self) -> Answer {
-        let kind = match body::media_type(self.headers) {
-            // A Scale has no lists: a strategic merge patch of it is a merge patch.
-            STRATEGIC_PATCH => Kind::Merge,
+        let asked = match body::media_type(self.headers) {
+            STRATEGIC_PATCH => Kind::Strategic,
             other => Kind::from_media_type(other, self.resource())?,
         };
+        // A Scale has no lists: a strategic merge patch of it is a merge patch.
+        let kind = if asked == Kind::Strategic { Kind::Merge } else { asked };
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
         let stored = if kind == Kind::Apply {
@@ -156,7 +157,10 @@ impl Call<'_> {
             let (change, validation) = (body::patch(self.body)?.value, ctx.validation);
             registry.update_scale(&mut ctx, resource, &key, &mut |current| {
                 let mut object = current.clone();
-                fits(kind, validation, &change)?;
+                fits(asked, validation, &change)?;
+                if change.is_null() {
+                    return Ok(object);
+                }
                 patched(kind, resource, &mut object, &change)?;
                 Ok(object)
             })?

@@ -86,13 +86,7 @@ impl Call<'_> {
     fn put(&self, ctx: &mut Context, part: Part) -> Result<(StatusCode, Arc<Stored>), Status> {
         let object = self.object(ctx)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
-        if metadata::text(&object, "name").is_empty() {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({} based on URL) was undeterminable: name must be provided",
-                key.name
-            )));
-        }
-        self.check_identity(&object)?;
+        self.check_named(&object)?;
         let change = Change { resource, key: &key, part, way: UpdateMethod::Replace };
         let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
         match made {
@@ -109,6 +103,28 @@ impl Call<'_> {
                 Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
             other => Ok((StatusCode::OK, other?)),
+        }
+    }
+
+    /// As `check_identity`; a PUT has to name its object.
+    fn check_named(&self, object: &Value) -> Result<(), Status> {
+        if metadata::text(object, "name").is_empty() {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                self.key().name
+            )));
+        }
+        self.check_identity(object)
+    }
+
+    /// The body of a pod's subresource, which names the pod. A binding of the namespace says alone which it is.
+    fn about_pod(&self, kind: &str) -> Result<Value, Status> {
+        let (object, key) = (self.body_of(kind)?, self.key());
+        metadata::check_namespace(self.resource(), &object, &key.namespace)?;
+        match (metadata::text(&object, "name"), &*key.name) {
+            ("", "") => Err(Status::bad_request("Name parameter required.")),
+            (name, of_path) if of_path.is_empty() || name == of_path => Ok(object),
+            _ => Err(Status::bad_request(format!("name in URL does not match name in {kind} object"))),
         }
     }
 
@@ -147,6 +163,7 @@ impl Call<'_> {
     pub(crate) fn update_scale(&self) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let scale = self.body_of("Scale")?;
+        self.check_named(&scale)?;
         let key = self.key();
         let registry = &self.shape.registry;
         let stored = registry.update_scale(&mut ctx, self.resource(), &key, &mut |_| Ok(scale.clone()))?;
@@ -277,7 +294,7 @@ impl Call<'_> {
     /// POST of a binding.
     pub(crate) fn bind(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
-        let binding = self.body_of("Binding")?;
+        let binding = self.about_pod("Binding")?;
         let mut key = self.key();
         if key.name.is_empty() {
             key = Key::new(&key.namespace, metadata::text(&binding, "name"));
@@ -292,7 +309,7 @@ impl Call<'_> {
 
     /// POST of an eviction.
     pub(crate) fn evict(&self) -> Answer {
-        let mut eviction = self.body_of("Eviction")?;
+        let mut eviction = self.about_pod("Eviction")?;
         let said = |eviction: &Value| eviction.get("deleteOptions").filter(|said| said.is_object()).cloned();
         let (_, dry) = options::delete(self.query, said(&eviction).as_ref())?;
         let mut ctx = Context::new(self.user, "");

@@ -5,6 +5,8 @@ use super::*;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const READ: &str = "couldn't get version/kind; json parse error:";
 
+const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/absent/scale";
+
 async fn said(api: &Api, method: &str, uri: &str, media_type: &str, body: &str) -> String {
     let read = ask_text(api, method, uri, media_type, body).await;
     let said = read.message().to_owned();
@@ -123,4 +125,55 @@ async fn a_patch_that_is_none_is_refused() {
         assert_eq!(said(&api, "PATCH", &uri, &format!("application/{media_type}"), body).await, expected);
     }
     ask_text(&api, "PATCH", &one, "application/json-patch+json", "null").await.expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_body_of_a_subresource_names_its_object() {
+    let api = api();
+    post(&api, PODS, pod("p")).await.expect(StatusCode::CREATED);
+    let one = format!("{PODS}/p");
+    let named =
+        |name: &str, namespace: &str| json!({"metadata": {"name": name, "namespace": namespace}}).to_string();
+    const FOREIGN: &str =
+        "the namespace of the provided object does not match the namespace sent on the request";
+    const NAMELESS: &str =
+        "the name of the object (absent based on URL) was undeterminable: name must be provided";
+    for (method, uri, body, expected) in [
+        (
+            "POST",
+            format!("{one}/eviction"),
+            "{}".to_owned(),
+            "name in URL does not match name in Eviction object",
+        ),
+        (
+            "POST",
+            format!("{one}/eviction"),
+            named("q", ""),
+            "name in URL does not match name in Eviction object",
+        ),
+        ("POST", format!("{one}/eviction"), named("p", "other"), FOREIGN),
+        (
+            "POST",
+            format!("{one}/binding"),
+            "null".to_owned(),
+            "name in URL does not match name in Binding object",
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/default/bindings".to_owned(),
+            "{}".to_owned(),
+            "Name parameter required.",
+        ),
+        ("PUT", SCALE.to_owned(), "{}".to_owned(), NAMELESS),
+        (
+            "PUT",
+            SCALE.to_owned(),
+            named("x", ""),
+            "the name of the object (x) does not match the name on the URL (absent)",
+        ),
+        ("PUT", SCALE.to_owned(), named("absent", "other"), FOREIGN),
+    ] {
+        assert_eq!(said(&api, method, &uri, "application/json", &body).await, expected, "{uri} {body}");
+    }
+    get(&api, &one).await.expect(StatusCode::OK);
 }

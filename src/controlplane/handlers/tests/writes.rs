@@ -296,8 +296,12 @@ async fn pods_go_gracefully() {
     )
     .await;
     bound.expect(StatusCode::CREATED);
-    let twice =
-        post(&api, &format!("{uri}/binding"), json!({"target": {"kind": "Node", "name": "n2"}})).await;
+    let twice = post(
+        &api,
+        &format!("{uri}/binding"),
+        json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n2"}}),
+    )
+    .await;
     assert_eq!(
         twice.message(),
         "Operation cannot be fulfilled on pods/binding \"a\": pod a is already assigned to node \"n1\""
