@@ -1,4 +1,4 @@
-// Kubernetes' own end-to-end specs of the API machinery, as one test binary.
+// Kubernetes' own end-to-end specs of the API machinery, kubectl, authorization, workloads and metrics, as one test binary.
 package e2e
 
 import (
@@ -12,11 +12,16 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework/config"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
 	manifests "k8s.io/kubernetes/test/e2e/testing-manifests"
+	"k8s.io/kubernetes/test/fixtures"
 
 	// The specs, and the set-up of nodes that the framework expects.
 	_ "k8s.io/kubernetes/test/e2e/apimachinery"
+	_ "k8s.io/kubernetes/test/e2e/apps"
+	_ "k8s.io/kubernetes/test/e2e/auth"
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
+	_ "k8s.io/kubernetes/test/e2e/instrumentation"
+	_ "k8s.io/kubernetes/test/e2e/kubectl"
 )
 
 func TestMain(m *testing.M) {
@@ -29,6 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	testfiles.AddFileSource(manifests.GetE2ETestingManifestsFS())
+	testfiles.AddFileSource(fixtures.GetTestFixturesFS())
 	framework.AfterReadingAllFlags(&framework.TestContext)
 	os.Exit(m.Run())
 }
