@@ -117,7 +117,7 @@ impl Call<'_> {
         self.check_identity(object)
     }
 
-    /// The body of a pod's subresource, which names the pod. A binding of the namespace says alone which it is.
+    /// The body of a pod's subresource, which names the pod. Only it does where a binding is the namespace's.
     fn about_pod(&self, kind: &str) -> Result<Value, Status> {
         let (object, key) = (self.body_of(kind)?, self.key());
         metadata::check_namespace(self.resource(), &object, &key.namespace)?;
