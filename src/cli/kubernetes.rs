@@ -11,8 +11,8 @@ pub(super) struct KubernetesArgs {
     /// newest. `opdev version` names the others
     #[arg(long, value_name = "1.MINOR", value_parser = minor)]
     kubernetes: Option<&'static str>,
-    /// Serve versions that Kubernetes has taken away, for operators that still ask for them: `v1beta1` of
-    /// PodDisruptionBudget, CronJob, Lease, PriorityClass, StorageClass, and of roles and their bindings
+    /// Serve `v1beta1` of budgets, CronJobs, Leases, roles and others, too, which Kubernetes has taken away
+    /// (docs/controlplane.md)
     #[arg(long)]
     legacy: bool,
 }

@@ -398,7 +398,11 @@ mod tests {
         active.wait_for(Vec::is_empty).await.unwrap();
         // A gate that nobody waits at any more is no watch.
         drop((pods, sets));
-        faults.set(vec!["hold=1ms pods".parse().unwrap()], 1);
+        faults.set(vec!["hold=1ms pods".parse().unwrap(), "cut=2ms sets".parse().unwrap()], 1);
+        // The time of another rule passes, and this one still waits.
+        let _sets = gate("/apis/app.example.com/v1/sets");
+        active.wait_for(|rules| rules.len() == 1).await.unwrap();
+        assert_eq!(active.borrow()[0].to_string(), "hold=1ms pods");
         assert_eq!(*gate("/api/v1/pods").borrow(), Passage::Held(0));
         active.wait_for(Vec::is_empty).await.unwrap();
     }

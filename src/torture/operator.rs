@@ -101,6 +101,8 @@ struct Seen {
 /// A program that runs.
 pub(super) struct Running {
     task: AbortOnDropHandle<Result<Printed>>,
+    /// How it ended, once it has and somebody has asked: a task says that once.
+    ended: Option<String>,
     /// The reconciles that it tells of, where it was built for that.
     told: Option<UnderWay>,
     complaints: Arc<Complaints>,
@@ -274,7 +276,27 @@ impl Running {
             printed_and_heard(&launch, Duration::from_secs(24 * 60 * 60), &|line| heard.hear(line)).await
         });
         let task = AbortOnDropHandle::new(task);
-        Ok(Running { task, told, complaints, _token: token, _folder: folder })
+        Ok(Running { task, ended: None, told, complaints, _token: token, _folder: folder })
+    }
+}
+
+impl Running {
+    /// How it ended, which it has.
+    async fn how_it_ended(&mut self) -> Option<String> {
+        if self.ended.is_none() {
+            let task = &mut self.task;
+            self.ended = Some(match task.await {
+                Ok(Ok(printed)) => {
+                    let how =
+                        printed.status.map_or_else(|| "a signal".to_owned(), |status| status.to_string());
+                    let text = String::from_utf8_lossy(&printed.text).into_owned();
+                    format!("the program has ended by itself: {how}\n{}", tail(&text))
+                }
+                Ok(Err(error)) => format!("the program cannot be started: {error:#}"),
+                Err(_) => "the program has ended".to_owned(),
+            });
+        }
+        self.ended.clone()
     }
 }
 
@@ -286,6 +308,7 @@ impl Operator {
                 own.task.abort();
                 let _ = own.task.await;
             }
+            Operator::Program(program) if program.ended.is_some() => {}
             Operator::Program(program) => {
                 program.task.abort();
                 let _ = program.task.await;
@@ -297,19 +320,7 @@ impl Operator {
     pub(super) async fn ended(&mut self) -> Option<String> {
         match self {
             Operator::Own(own) if own.task.is_finished() => Some("the operator has stopped".to_owned()),
-            Operator::Program(program) if program.task.is_finished() => {
-                let task = &mut program.task;
-                Some(match task.await {
-                    Ok(Ok(printed)) => {
-                        let how =
-                            printed.status.map_or_else(|| "a signal".to_owned(), |status| status.to_string());
-                        let text = String::from_utf8_lossy(&printed.text).into_owned();
-                        format!("the program has ended by itself: {how}\n{}", tail(&text))
-                    }
-                    Ok(Err(error)) => format!("the program cannot be started: {error:#}"),
-                    Err(_) => "the program has ended".to_owned(),
-                })
-            }
+            Operator::Program(program) if program.task.is_finished() => program.how_it_ended().await,
             Operator::Own(_) | Operator::Program(_) => None,
         }
     }

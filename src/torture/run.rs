@@ -414,9 +414,11 @@ impl<'a> Stage<'a> {
                 }
             };
             let (mut news, mut again) = (record.news(), self.killed.clone());
+            let met = record.has_met();
             let other = async {
-                // An answer may begin to be held at any time: then the rest is another one.
-                while record.holds() == held {
+                // An answer may begin to be held at any time, or the disturbance take place: then the rest is
+                // another one.
+                while record.holds() == held && record.has_met() == met {
                     if news.changed().await.is_err() {
                         std::future::pending::<()>().await;
                     }

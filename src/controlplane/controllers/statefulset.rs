@@ -197,7 +197,6 @@ impl StatefulSetSync<'_> {
             if pods::phase(&pod) == "Pending" {
                 self.create_claims(ordinal, name(&pod));
             }
-            self.correct_owners(&pod, false);
             if monotonic && (deleting(&pod) || !healthy(&pod)) {
                 return false;
             }
@@ -205,6 +204,7 @@ impl StatefulSetSync<'_> {
                 self.wait_for(&pod);
                 return false;
             }
+            self.correct_owners(&pod, false);
         }
         true
     }

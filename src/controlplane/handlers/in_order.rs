@@ -22,6 +22,8 @@ const RESOURCE: &[&str] = &[
 ];
 const GROUP: &[&str] = &["kind", "apiVersion", "groups", "name", "versions", "preferredVersion"];
 
+const VERSIONS: &[&str] = &["kind", "versions", "serverAddressByClientCIDRs"];
+
 /// A value whose fields come in this order, and the others behind.
 struct Ordered<'a>(&'a Value, &'static [&'static str]);
 
@@ -64,6 +66,7 @@ pub(super) fn text(document: &Value, pretty: bool) -> Option<String> {
         "Status" => STATUS,
         "APIResourceList" => RESOURCES,
         "APIGroupList" | "APIGroup" => GROUP,
+        "APIVersions" => VERSIONS,
         _ => return None,
     };
     // The resources of the core group come without a version.

@@ -38,7 +38,7 @@ fn resource(fact: &ResourceFact) -> Resource {
 
 /// The version that objects of most kinds are kept at: the one that there is, or that stayed.
 fn kept_at(fact: &ResourceFact) -> String {
-    let version = removed::stayed(&fact.group, &fact.version).map_or(&*fact.version, |one| one.stayed);
+    let version = removed::stayed(&fact.group, &fact.version, &fact.resource).unwrap_or(&fact.version);
     Gvk::new(&*fact.group, version, &*fact.kind).api_version()
 }
 

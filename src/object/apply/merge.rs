@@ -179,8 +179,14 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     Ok(out)
 }
 
+/// Returns true if what an apply empties becomes `null`: since structured-merge-diff 6.3.3.
+fn leaves_null() -> bool {
+    crate::facts::minors::since(37)
+}
+
 /// `value` without the fields and items of `remove`. Of a list or map that loses everything `null` is left,
-/// and somebody may own that: a built-in kind has no such field then, a custom resource has it.
+/// and somebody may own that: a built-in kind has no such field then, a custom resource has it. Before 1.37 it
+/// stays, and is empty.
 pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Value {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {
@@ -196,7 +202,7 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                 };
                 out.insert(name.clone(), rest);
             }
-            if out.is_empty() { Value::Null } else { Value::Object(out) }
+            if out.is_empty() && leaves_null() { Value::Null } else { Value::Object(out) }
         }
         (Shape::List, Value::Array(list)) if !list.is_empty() => {
             let inner = item_schema(schema);
@@ -211,7 +217,7 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                     None => item.clone(),
                 });
             }
-            if out.is_empty() { Value::Null } else { Value::Array(out) }
+            if out.is_empty() && leaves_null() { Value::Null } else { Value::Array(out) }
         }
         (Shape::Leaf, _) if !(value.is_object() || value.is_array()) => value.clone(),
         // Something was to be removed inside an atomic or empty place: the whole place goes.

@@ -42,9 +42,14 @@ pub fn serve() {
     SERVED.store(true, Ordering::Relaxed);
 }
 
-/// The version that stayed, where this one is gone.
-pub fn stayed(group: &str, version: &str) -> Option<&'static RemovedVersion> {
+/// The removed version of a group, where this is its name.
+pub fn removed(group: &str, version: &str) -> Option<&'static RemovedVersion> {
     REMOVED.iter().find(|one| one.group == group && one.version == version)
+}
+
+/// The version that objects of a resource are kept at, where this one is gone.
+pub fn stayed(group: &str, version: &str, resource: &str) -> Option<&'static str> {
+    removed(group, version).filter(|one| one.resources.contains(&resource)).map(|one| one.stayed)
 }
 
 /// The resources with those of removed versions, where these are served.
@@ -68,8 +73,9 @@ fn old(resources: &[ResourceFact]) -> Vec<ResourceFact> {
 
 /// The kind whose definition one of a removed version shares.
 pub(super) fn now(gvk: &Gvk) -> Option<Gvk> {
-    let one = stayed(&gvk.group, &gvk.version).filter(|_| SERVED.load(Ordering::Relaxed))?;
-    Some(Gvk::new(one.group, one.stayed, &*gvk.kind))
+    let plural = crate::api_path::plural(&gvk.kind);
+    let stayed = stayed(&gvk.group, &gvk.version, &plural).filter(|_| SERVED.load(Ordering::Relaxed))?;
+    Some(Gvk::new(&*gvk.group, stayed, &*gvk.kind))
 }
 
 #[cfg(test)]
@@ -90,7 +96,8 @@ mod tests {
                 fact.gvk()
             );
         }
-        let stayed = stayed("policy", "v1beta1").map(|one| one.stayed);
-        assert_eq!((stayed, now(&Gvk::new("policy", "v1beta1", "PodDisruptionBudget"))), (Some("v1"), None));
+        let budgets = stayed("policy", "v1beta1", "poddisruptionbudgets");
+        assert_eq!((budgets, now(&Gvk::new("policy", "v1beta1", "PodDisruptionBudget"))), (Some("v1"), None));
+        assert_eq!(stayed("storage.k8s.io", "v1beta1", "volumeattributesclasses"), None);
     }
 }

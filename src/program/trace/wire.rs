@@ -114,13 +114,14 @@ impl Guess {
     /// changed something (`is_caused`) or something else is asked for.
     fn is_over_before(&self, call: &ObservedCall, place: &(String, String), is_caused: bool) -> bool {
         let since = call.at.duration_since(self.last);
+        let again = call.writes() && self.writes.contains(place);
         match &self.unserved {
-            Some(unserved) if unserved.place == *place => since >= self.gap,
-            Some(_) => since >= GAP,
-            None => {
-                let again = call.writes() && self.writes.contains(place);
-                again || since >= self.gap || (is_caused && since >= GAP)
+            // Queues try a reconcile again sooner than a client does a call.
+            Some(unserved) if unserved.place == *place => {
+                again && since < GAP || is_caused || since >= self.gap
             }
+            Some(_) => again || since >= GAP,
+            None => again || since >= self.gap || (is_caused && since >= GAP),
         }
     }
 }
@@ -305,7 +306,10 @@ impl Attribution {
             Some(sent["metadata"]["name"].as_str()?.to_owned())
         });
         let place = (call.method.clone(), format!("{} {}", call.path, name.unwrap_or_default()));
-        let is_over = |guess: &Guess| guess.is_over_before(call, &place, self.is_caused(&key, guess.last));
+        let is_over = |guess: &Guess| {
+            let is_caused = self.is_caused(&key, guess.last, call.at);
+            guess.is_over_before(call, &place, is_caused)
+        };
         if self.wire.open.get(&key).is_some_and(is_over) {
             out.extend(self.end_guess(&key));
         }
@@ -318,10 +322,12 @@ impl Attribution {
         Some((guess.id.clone(), false))
     }
 
-    /// Returns true if somebody else has changed the object, or what belongs to it, since then.
-    fn is_caused(&self, key: &ObjectKey, since: Timestamp) -> bool {
+    /// Returns true if somebody else has changed the object, or what belongs to it, between two times. What
+    /// was seen after a call began may be its effect.
+    fn is_caused(&self, key: &ObjectKey, since: Timestamp, until: Timestamp) -> bool {
         let causes = self.wire.causes.get(key).into_iter().flatten();
-        causes.filter(|cause| cause.t > nanoseconds(since)).any(|cause| !self.is_own(cause))
+        let between = causes.filter(|cause| cause.t > nanoseconds(since) && cause.t <= nanoseconds(until));
+        between.into_iter().any(|cause| !self.is_own(cause))
     }
 
     /// Returns true if the path of a call names this object, or its status.
@@ -417,7 +423,12 @@ impl Attribution {
         // An object that is made for another one is a part of that one's reconcile, as long as it is under
         // way.
         let above = self.owner_of(&about).and_then(|owner| self.root_of(&owner));
-        Some(above.filter(|above| self.wire.open.contains_key(&above.key())).unwrap_or(root))
+        let goes_on = |above: &ObjectRef| {
+            let guess = self.wire.open.get(&above.key());
+            guess.is_some_and(|guess| call.at.duration_since(guess.last) < GAP)
+        };
+        let has_its_own = self.wire.open.contains_key(&root.key());
+        Some(above.filter(|above| !has_its_own && goes_on(above)).unwrap_or(root))
     }
 
     /// The newest version of the object that a path names.

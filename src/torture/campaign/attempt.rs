@@ -21,8 +21,11 @@ use std::sync::Arc;
 /// Further runs of a plan whose first one ended otherwise.
 pub(super) const AGAIN: u32 = 2;
 
-/// Plans that wait for their turn, or for the end of the one before: results are taken in order.
-pub(crate) const WAITING: usize = 512;
+/// Plans that wait for their turn, or for the end of one before: results are taken in order, and kept until
+/// then.
+pub(crate) fn waiting(input: &TortureInput) -> usize {
+    input.parallel.max(1) * 8
+}
 
 /// The end of a plan.
 pub(super) struct Attempt {
@@ -159,12 +162,15 @@ pub(super) async fn tried(
         let attempt = bench.attempt(&disturbance, turn).await;
         Some((disturbance, attempt))
     };
+    // One after the other: the turns of all of them would come before new plans.
+    let one_by_one = &tokio::sync::Mutex::new(());
     let smaller = |mut new: Alarm, disturbance: Disturbance| async move {
+        let _alone = one_by_one.lock().await;
         let plan = (scenario, known.patient());
         new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         new
     };
-    let mut runs = stream::iter(all).map(one).buffered(WAITING);
+    let mut runs = stream::iter(all).map(one).buffered(waiting(input));
     let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
     loop {
         let ended = tokio::select! {

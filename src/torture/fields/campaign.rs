@@ -4,7 +4,7 @@ use super::mutation::{self, Mutation, changed, of_references, optional_parts, sc
 use super::reach::Reach;
 use super::run::{FieldRan, effect, judge, run_field, varying};
 use crate::campaign::alarm::{Alarm, found};
-use crate::campaign::attempt::WAITING;
+use crate::campaign::attempt::waiting;
 use crate::campaign::learn::{UNDISTURBED, in_turn};
 use crate::input::TortureInput;
 use crate::judge::Difference;
@@ -276,7 +276,7 @@ impl Round<'_> {
             let words = mutation.to_string();
             Some((words, work.attempt(input, prepared, (mutation, turn)).await))
         };
-        let mut runs = stream::iter(mutations).map(one).buffered(WAITING);
+        let mut runs = stream::iter(mutations).map(one).buffered(waiting(input));
         while let Some(ended) = runs.next().await {
             let Some((words, attempt)) = ended else {
                 report.left_out += 1;

@@ -12,7 +12,7 @@ use crate::restless::{Called, Restless};
 use crate::ruled::Ruled;
 use eyes::Eyes;
 use opdev_controlplane::registry::Registry;
-use opdev_controlplane::storage::{Change, ChangeKind, Watch};
+use opdev_controlplane::storage::{Change, ChangeKind, Stored, Watch};
 use opdev_controlplane::{Exchange, Leaving, Observer, Passage, Refusal};
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta;
@@ -393,7 +393,11 @@ impl Record {
         // Others may have looked since it was done.
         let lately = inner.changed.newest(Instant::now());
         // A write without a change is answered with the object of an earlier change, by anybody.
-        let own = |change: &&Arc<Change>| Some(change.revision) == revision && change.revision > arrived;
+        let lets_go = answer.as_ref().is_some_and(is_let_go);
+        let own = |change: &&Arc<Change>| {
+            let is_its = Some(change.revision) == revision || lets_go && change.kind == ChangeKind::Deleted;
+            is_its && change.revision > arrived
+        };
         let exactly = lately.filter(of_object).find(own).cloned();
         let change =
             exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete").cloned());
@@ -467,6 +471,13 @@ pub(super) fn is_of(object: &Value, bystander: Option<&str>) -> bool {
     bystander.is_some() && meta::namespace(object) == bystander
 }
 
+/// Returns true if an answer is the last version of an object whose last finalizer was taken off: it is gone
+/// with that, at a later revision.
+fn is_let_go(answer: &Value) -> bool {
+    answer["metadata"]["deletionTimestamp"].is_string()
+        && answer["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty)
+}
+
 /// Returns true if the API server itself goes on after a write: an object goes, or a workload comes or
 /// changes its size.
 fn continues(change: &Change, verb: &str, resource: &str) -> bool {
@@ -475,7 +486,10 @@ fn continues(change: &Change, verb: &str, resource: &str) -> bool {
         "deployments" | "statefulsets" | "daemonsets" | "jobs" | "cronjobs" | "replicasets"
     );
     let removed = change.kind == ChangeKind::Deleted;
-    removed || verb == "delete" || (workload && verb == "create")
+    let replicas = |stored: &Stored| stored.glance()["spec"]["replicas"].clone();
+    let before = change.previous.as_ref().map(|stored| replicas(stored));
+    let resized = before.is_some_and(|before| before != replicas(&change.object));
+    removed || verb == "delete" || (workload && (verb == "create" || resized))
 }
 
 impl Inner {

@@ -129,7 +129,7 @@ fn anchor(block: &Block<'_>) -> Result<(), String> {
 }
 
 /// Returns true if a certificate is an authority's. It is read piece by piece: as in Go, its number may be
-/// any, and its times may lie before 1970, which the crate's own type refuses.
+/// any that is not negative, and its times may lie before 1970, which the crate's own type refuses.
 fn is_authority(bytes: &[u8]) -> der::Result<bool> {
     AnyRef::from_der(bytes)?.sequence(|outer| {
         let signed: AnyRef<'_> = outer.decode()?;
@@ -137,7 +137,10 @@ fn is_authority(bytes: &[u8]) -> der::Result<bool> {
         BitStringRef::decode(outer)?;
         signed.sequence(|inner| {
             ContextSpecific::<u8>::decode_explicit(inner, TagNumber(0))?;
-            IntRef::decode(inner)?;
+            let number = IntRef::decode(inner)?;
+            if number.as_bytes().first().is_some_and(|byte| byte & 0x80 != 0) {
+                return Err(Tag::Integer.value_error().into());
+            }
             AlgorithmIdentifierOwned::decode(inner)?;
             Name::decode(inner)?;
             AnyRef::decode(inner)?.sequence(|times| {

@@ -165,7 +165,7 @@ impl<'a> Wanted<'a> {
                 schema.get_mut("x-kubernetes-group-version-kind").and_then(Value::as_array_mut)
             {
                 // A version that is gone shares the definitions of the one that stayed.
-                if let Some(gone) = removed::stayed(group, version) {
+                if let Some(gone) = removed::removed(group, version) {
                     let of_group =
                         |mark: &&mut Value| mark["group"] == group && mark["version"] == gone.stayed;
                     marks.iter_mut().filter(of_group).for_each(|mark| mark["version"] = version.into());

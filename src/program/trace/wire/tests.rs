@@ -219,6 +219,8 @@ fn a_pause_after_a_child_is_of_the_reconcile_until_the_status_is_written() {
         if foreign {
             world.event(51_050, "MODIFIED", child("a-0", "a", other));
         }
+        // The event of a write may be seen before its answer.
+        world.event(51_251, "MODIFIED", greeting("a", status));
         world.call(51_250, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", status));
         // The reconcile after it.
         world.call(51_330, "PATCH", &format!("{MAPS}/a-1"), 200, child("a-1", "a", other));
@@ -258,6 +260,36 @@ fn a_call_that_the_client_repeats_is_one_reconcile_and_another_write_is_not() {
     let all = world.reconciles();
     let outcomes: Vec<Outcome> = all.iter().map(|reconcile| reconcile.outcome).collect();
     assert_eq!(outcomes, [Outcome::Applied, Outcome::Failed, Outcome::Failed]);
+}
+
+/// A queue tries a reconcile again sooner than a client repeats a call, and a change by somebody else is a
+/// cause.
+#[test]
+fn another_try_after_a_failure_is_another_reconcile() {
+    let status = format!("{GREETINGS}/a/status");
+    let map = format!("{MAPS}/a-0");
+    for (path, ms, foreign) in [(&map, 51_010, false), (&status, 51_010, false), (&status, 51_500, true)] {
+        let mut world = World::new();
+        let (first, other) = (world.rv(), world.rv());
+        world.event(50_000, "ADDED", greeting("a", first));
+        let made = world.rv();
+        world.call(51_000, "PATCH", &map, 200, child("a-0", "a", made));
+        let busy = json!({"kind": "Status", "status": "Failure", "code": 500, "message": "busy"});
+        let sent = Some(greeting("a", first));
+        let call = ObservedCall { sent, ..world.observed(51_003, "PUT", &status, 500, busy) };
+        world.see(51_003, call);
+        if foreign {
+            world.event(51_300, "MODIFIED", greeting("a", other));
+        }
+        let last = world.rv();
+        let answered = if *path == map { child("a-0", "a", last) } else { greeting("a", last) };
+        let method = if *path == map { "PATCH" } else { "PUT" };
+        world.call(ms, method, path, 200, answered);
+        let all = world.reconciles();
+        let outcomes: Vec<Outcome> = all.iter().map(|reconcile| reconcile.outcome).collect();
+        assert_eq!(outcomes[0], Outcome::Failed, "{path} {ms}: {all:?}");
+        assert_eq!(outcomes.len(), 2, "{path} {ms}: {all:?}");
+    }
 }
 
 #[test]
