@@ -185,8 +185,8 @@ fn leaves_null() -> bool {
 }
 
 /// `value` without the fields and items of `remove`. Of a list or map that loses everything `null` is left,
-/// and somebody may own that: a built-in kind has no such field then, a custom resource has it. Before 1.37 it
-/// stays, and is empty.
+/// and somebody may own that: a built-in kind has no such field then, a custom resource has it. Before 1.37
+/// it stays, and is empty.
 pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Value {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {
