@@ -1,8 +1,8 @@
 //! `opdev trust`: what a project wants beyond rendering and applying, and the word that it may.
 
 use anyhow::{Context as _, Result, bail};
-use opdev_event::shell;
 use opdev_event::words::visible_line;
+use opdev_event::{Permission, shell};
 use opdev_project::Project;
 use opdev_project::program::Programs;
 use opdev_project::trust;
@@ -53,9 +53,8 @@ fn find(args: &TrustArgs) -> Result<Project> {
 
 fn trust(args: &TrustArgs, store: &Store) -> Result<String> {
     let project = find(args)?;
-    let wanted = trust::wanted(&project);
+    let (wanted, unknown) = wanted(&project);
     let root = visible_line(&project.root.display().to_string());
-    let unknown = unknown(&project);
     if wanted.is_empty() {
         let nothing = if unknown.is_empty() { "nothing that needs trust" } else { "nothing yet" };
         return Ok(format!("{root} wants {nothing}\n{unknown}"));
@@ -71,10 +70,12 @@ fn trust(args: &TrustArgs, store: &Store) -> Result<String> {
     ))
 }
 
-/// A line where it cannot be said which program the project has.
-fn unknown(project: &Project) -> String {
-    let problem = Programs::of(project).problem().map(visible_line);
-    problem.map_or_else(String::new, |why| format!("  its program is not known: {why}\n"))
+/// What a project wants, and a line where it cannot be said which program it has.
+fn wanted(project: &Project) -> (Vec<Permission>, String) {
+    let programs = Programs::of(project);
+    let problem = programs.problem().map(visible_line);
+    let unknown = problem.map_or_else(String::new, |why| format!("  its program is not known: {why}\n"));
+    (trust::wanted_of(project, &project.watches_file(), programs.permissions()), unknown)
 }
 
 /// The project that is meant first, where there is one, then all that are trusted.
@@ -84,14 +85,13 @@ fn list(args: &TrustArgs, store: &Store) -> Result<String> {
     if args.project.is_some() && found.is_err() {
         found?;
     } else if let Ok(project) = found {
-        let wanted = trust::wanted(&project);
+        let (wanted, unknown) = wanted(&project);
         let open = Trust::of(&project.root, store.clone()).unanswered(&wanted)?;
         text.push_str(&format!("{} wants\n", visible_line(&project.root.display().to_string())));
         for one in &wanted {
             let word = if open.contains(one) { "not trusted" } else { "trusted" };
             text.push_str(&format!("  - {} ({}): {word}\n", visible_line(&one.to_string()), one.setting()));
         }
-        let unknown = unknown(&project);
         if wanted.is_empty() && unknown.is_empty() {
             text.push_str("  nothing that needs trust\n");
         }

@@ -227,6 +227,12 @@ pub fn deletion_timestamp(object: &Value) -> Option<&str> {
     text(object, "deletionTimestamp")
 }
 
+/// Returns true if an object is being deleted and has no finalizer left. Whoever took the last one off is
+/// answered with this version, and the object is gone.
+pub fn is_let_go(object: &Value) -> bool {
+    deletion_timestamp(object).is_some() && finalizers(object).is_empty()
+}
+
 /// One label's value.
 pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()

@@ -218,7 +218,7 @@ impl Project {
     }
 
     /// `watches.yaml` as it is now; an empty one where the project has none.
-    pub(crate) fn watches_file(&self) -> WatchesFile {
+    pub fn watches_file(&self) -> WatchesFile {
         let Some(named) = &self.watches else { return WatchesFile::of(String::new(), Ok(String::new())) };
         WatchesFile::of(named.display().to_string(), read::text(self.root.join(named)))
     }

@@ -278,9 +278,7 @@ impl Running {
         let task = AbortOnDropHandle::new(task);
         Ok(Running { task, ended: None, told, complaints, _token: token, _folder: folder })
     }
-}
 
-impl Running {
     /// How it ended, which it has.
     async fn how_it_ended(&mut self) -> Option<String> {
         if self.ended.is_none() {

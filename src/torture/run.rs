@@ -402,7 +402,8 @@ impl<'a> Stage<'a> {
             }
             let (plane, record) = (&self.plane, &self.record);
             let beginning = if self.input.subject.tells() { BEGINNING_TOLD } else { BEGINNING };
-            let window = self.input.windows.at(self.at, record.has_met());
+            let met = record.has_met();
+            let window = self.input.windows.at(self.at, met);
             let window = if self.started.elapsed() < beginning.0 { window.max(beginning.1) } else { window };
             let held = record.holds();
             let blind = record.is_blind();
@@ -414,7 +415,6 @@ impl<'a> Stage<'a> {
                 }
             };
             let (mut news, mut again) = (record.news(), self.killed.clone());
-            let met = record.has_met();
             let other = async {
                 // An answer may begin to be held at any time, or the disturbance take place: then the rest is
                 // another one.

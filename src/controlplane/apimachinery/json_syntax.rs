@@ -1,6 +1,6 @@
 //! The words of Go's encoding/json for a text that is no JSON. Servers and clients repeat them in messages.
 
-use opdev_object::go::quote::quote_bytes;
+use opdev_object::go::quote::invalid_character;
 
 /// Go gives up on values that are nested deeper.
 const MAX_DEPTH: usize = 10_000;
@@ -41,14 +41,14 @@ impl Scanner<'_> {
 
     fn wrong(&self, place: &str) -> Scanned {
         match self.peek() {
-            Some(byte) => Err(invalid(byte, place)),
+            Some(byte) => Err(invalid_character(byte, place)),
             None => Err("unexpected end of JSON input".to_owned()),
         }
     }
 
     /// The error of a number, a word or an escape: there Go takes the end for a space.
     fn within(&self, place: &str) -> Scanned {
-        Err(invalid(self.peek().unwrap_or(b' '), place))
+        Err(invalid_character(self.peek().unwrap_or(b' '), place))
     }
 
     fn text(&mut self) -> Scanned {
@@ -69,7 +69,7 @@ impl Scanner<'_> {
         match self.peek() {
             Some(open @ (b'{' | b'[')) => {
                 if self.open.len() >= MAX_DEPTH {
-                    return Err(invalid(open, "exceeded max depth"));
+                    return Err(invalid_character(open, "exceeded max depth"));
                 }
                 self.at += 1;
                 self.open.push(if open == b'{' { b'}' } else { b']' });
@@ -189,18 +189,6 @@ impl Scanner<'_> {
         }
         Ok(())
     }
-}
-
-fn invalid(byte: u8, place: &str) -> String {
-    let shown = match byte {
-        b'\'' => "\\'".to_owned(),
-        b'"' => "\"".to_owned(),
-        _ => {
-            let quoted = quote_bytes(char::from(byte).to_string().as_bytes());
-            quoted[1..quoted.len() - 1].to_owned()
-        }
-    };
-    format!("invalid character '{shown}' {place}")
 }
 
 #[cfg(test)]

@@ -30,6 +30,18 @@ pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
+/// What Go's encoding/json says of a byte that does not fit; `context` is where in the grammar it stands.
+pub fn invalid_character(byte: u8, context: &str) -> String {
+    match byte {
+        b'\'' => format!("invalid character '\\'' {context}"),
+        b'"' => format!("invalid character '\"' {context}"),
+        _ => {
+            let quoted = quote_bytes(char::from(byte).to_string().as_bytes());
+            format!("invalid character '{}' {context}", &quoted[1..quoted.len() - 1])
+        }
+    }
+}
+
 /// `%q` of bytes that may be no UTF-8.
 pub fn quote_bytes(bytes: &[u8]) -> String {
     quote_with(bytes, '"', false)

@@ -12,7 +12,7 @@ use opdev_facts::record::fields::{reference, time};
 use opdev_facts::record::{Begin, CacheRead, End, LogRecord};
 use opdev_facts::versions::Versions;
 use opdev_object::diff::{Change, diff, reorderings};
-use opdev_object::meta::{Gvk, ObjectRef, resource_version};
+use opdev_object::meta::{self, Gvk, ObjectRef, resource_version};
 use opdev_object::path::Segment;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -79,8 +79,7 @@ impl Write {
 /// Returns true if a write took off the last finalizer of an object that is being deleted: it goes, and the
 /// answer still has its last version.
 pub(super) fn is_let_go(old: &Value, answer: &Value) -> bool {
-    let finalizers = |object: &Value| object["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
-    answer["metadata"]["deletionTimestamp"].is_string() && finalizers(old) > 0 && finalizers(answer) == 0
+    meta::is_let_go(answer) && !meta::finalizers(old).is_empty()
 }
 
 /// Returns true if an apply changed nothing: one that does renews the time of its manager's entry. What the

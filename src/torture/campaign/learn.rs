@@ -28,24 +28,13 @@ pub(crate) async fn once(
     disturbance: Option<Disturbance>,
     (seed, windows): (u64, Windows),
 ) -> Result<Ran> {
-    on_a_thread(input, prepared, scenario, disturbance, (seed, windows), async |input| run(&input).await)
+    let turn = prepared.turns.urgent().await;
+    in_turn(turn, input, prepared, scenario, disturbance, (seed, windows), async |input| run(&input).await)
         .await
 }
 
-/// Does something with a plane on a thread of its own, so that whatever it does follows from its seed.
-pub(crate) async fn on_a_thread<T: Send + 'static>(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    scenario: &Arc<Scenario>,
-    disturbance: Option<Disturbance>,
-    (seed, windows): (u64, Windows),
-    work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let turn = prepared.turns.urgent().await;
-    in_turn(turn, input, prepared, scenario, disturbance, (seed, windows), work).await
-}
-
-/// Does something as [`on_a_thread`] does, for a caller who has waited for the turn.
+/// Does something with a plane on a thread of its own, so that whatever it does follows from its seed. The
+/// caller has waited for the turn.
 pub(crate) async fn in_turn<T: Send + 'static>(
     turn: Turn,
     input: &TortureInput,

@@ -393,7 +393,8 @@ impl Record {
         // Others may have looked since it was done.
         let lately = inner.changed.newest(Instant::now());
         // A write without a change is answered with the object of an earlier change, by anybody.
-        let lets_go = answer.as_ref().is_some_and(is_let_go);
+        // The change that takes the last finalizer off is the deletion, at a later revision.
+        let lets_go = answer.as_ref().is_some_and(meta::is_let_go);
         let own = |change: &&Arc<Change>| {
             let is_its = Some(change.revision) == revision || lets_go && change.kind == ChangeKind::Deleted;
             is_its && change.revision > arrived
@@ -471,13 +472,6 @@ pub(super) fn is_of(object: &Value, bystander: Option<&str>) -> bool {
     bystander.is_some() && meta::namespace(object) == bystander
 }
 
-/// Returns true if an answer is the last version of an object whose last finalizer was taken off: it is gone
-/// with that, at a later revision.
-fn is_let_go(answer: &Value) -> bool {
-    answer["metadata"]["deletionTimestamp"].is_string()
-        && answer["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty)
-}
-
 /// Returns true if the API server itself goes on after a write: an object goes, or a workload comes or
 /// changes its size.
 fn continues(change: &Change, verb: &str, resource: &str) -> bool {
@@ -487,9 +481,9 @@ fn continues(change: &Change, verb: &str, resource: &str) -> bool {
     );
     let removed = change.kind == ChangeKind::Deleted;
     let replicas = |stored: &Stored| stored.glance()["spec"]["replicas"].clone();
-    let before = change.previous.as_ref().map(|stored| replicas(stored));
-    let resized = before.is_some_and(|before| before != replicas(&change.object));
-    removed || verb == "delete" || (workload && (verb == "create" || resized))
+    let is_resized =
+        || change.previous.as_ref().is_some_and(|before| replicas(before) != replicas(&change.object));
+    removed || verb == "delete" || (workload && (verb == "create" || is_resized()))
 }
 
 impl Inner {

@@ -286,13 +286,8 @@ impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JsonError::End => f.write_str("unexpected end of JSON input"),
-            JsonError::Character { byte: b'\'', context } => {
-                write!(f, "invalid character '\\'' {context}")
-            }
-            JsonError::Character { byte: b'"', context } => write!(f, "invalid character '\"' {context}"),
             JsonError::Character { byte, context } => {
-                let quoted = opdev_object::go::quote::quote_bytes(char::from(*byte).to_string().as_bytes());
-                write!(f, "invalid character '{}' {context}", &quoted[1..quoted.len() - 1])
+                f.write_str(&opdev_object::go::quote::invalid_character(*byte, context))
             }
             JsonError::Depth => f.write_str("exceeded max depth"),
             JsonError::NumberOutOfRange { number } => {
