@@ -62,7 +62,8 @@ pub(super) struct TortureArgs {
     exec: Vec<ExecAnswer>,
     #[command(flatten)]
     kubernetes: super::kubernetes::KubernetesArgs,
-    /// How many runs at once; default: one for each core, and one where the operator is a program
+    /// How many runs at once; default: as many as fit the cores, and one for a program that listens on a
+    /// fixed port
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
     /// Number that random functions of charts draw by; default: another one each time
@@ -257,9 +258,6 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
         Some(seed) => seed,
         None => getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into(),
     };
-    // Programs share ports and folders.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parallel = if project.has_program() { 1 } else { cores };
     let folder = match args.replay {
         Some(_) => None,
         None => Some(project.state_folder()?.folder("torture")?),
@@ -289,7 +287,7 @@ fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result
         exec: args.exec,
         ignored,
         seed,
-        parallel: args.parallel.unwrap_or(parallel),
+        parallel: args.parallel,
         limit: args.timeout,
         folder,
         shutdown: shutdown.clone(),

@@ -4,6 +4,7 @@
 pub mod child;
 pub(crate) mod git_index;
 pub mod http_proxy;
+pub mod listening;
 pub mod lock;
 pub mod private_folder;
 pub mod read;

@@ -3,11 +3,11 @@
 use super::normal;
 use super::operator::objects;
 use super::run::Stage;
-use super::scenario::{Step, reference};
 use anyhow::{Context as _, Result};
 use http::Method;
 use opdev_controlplane::registry::Registry;
 use opdev_object::meta::{self, ObjectRef};
+use opdev_steps::scenario::{Step, reference};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -42,8 +42,8 @@ pub struct TortureInput {
     pub ignored: Vec<Ignored>,
     /// Random functions of charts draw by it.
     pub seed: u64,
-    /// How many runs at once.
-    pub parallel: usize,
+    /// How many runs at once. `None`: as many as fit the cores, where nothing of a program is in the way.
+    pub parallel: Option<usize>,
     /// How long each step may take.
     pub limit: Duration,
     /// Where files of findings go; nothing for none.

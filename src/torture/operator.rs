@@ -14,6 +14,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_os::child::{GroupEnd, Launch, Printed, printed_and_heard};
+use opdev_os::listening::fixed_ports;
 use opdev_os::private_folder::{PrivateFolder, STATE};
 use opdev_program::heard::complaints::Complaints;
 use opdev_program::heard::under_way::UnderWay;
@@ -24,7 +25,7 @@ use opdev_trace::instrument::AUTH_PROVIDER;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -70,6 +71,9 @@ pub(super) struct ProgramStart {
     pub(super) traced: bool,
     /// True if the trace tells of its reconciles, too.
     pub(super) tells: bool,
+    /// The fixed ports on which it listened at the end of its first run; `None` inside where the system does
+    /// not say.
+    pub(super) ports: OnceLock<Option<BTreeSet<u16>>>,
 }
 
 /// A running operator.
@@ -106,6 +110,9 @@ pub(super) struct Running {
     /// The reconciles that it tells of, where it was built for that.
     told: Option<UnderWay>,
     complaints: Arc<Complaints>,
+    start: Arc<ProgramStart>,
+    /// The path of its own kubeconfig.
+    kubeconfig: String,
     _token: ObservedToken,
     _folder: tempfile::TempDir,
 }
@@ -139,6 +146,12 @@ impl Subject {
     /// Returns true if it tells of its reconciles.
     pub(super) fn tells(&self) -> bool {
         matches!(self, Subject::Program(start) if start.tells)
+    }
+
+    /// The fixed ports on which a program listens, once that is known.
+    pub(super) fn fixed_ports(&self) -> Option<&BTreeSet<u16>> {
+        let Subject::Program(start) = self else { return None };
+        start.ports.get()?.as_ref()
     }
 
     /// Returns true if it is a process of its own.
@@ -233,7 +246,7 @@ impl Own {
 
 impl Running {
     fn start(
-        start: &ProgramStart,
+        start: &Arc<ProgramStart>,
         plane: &ControlPlane,
         listening: &Listening,
         record: &Arc<Record>,
@@ -254,7 +267,7 @@ impl Running {
         let command: Vec<String> = start.command.iter().map(|word| word.replace(KUBECONFIG, &path)).collect();
         let named = start.env.iter().map(|(name, value)| (name.clone(), value.replace(KUBECONFIG, &path)));
         let mut env: BTreeMap<String, String> = named.collect();
-        env.insert("KUBECONFIG".to_owned(), path);
+        env.insert("KUBECONFIG".to_owned(), path.clone());
         // controller-runtime looks for it below the folder for temporary files.
         let temporary = private.folder("tmp")?;
         let certificates = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
@@ -276,7 +289,21 @@ impl Running {
             printed_and_heard(&launch, Duration::from_secs(24 * 60 * 60), &|line| heard.hear(line)).await
         });
         let task = AbortOnDropHandle::new(task);
-        Ok(Running { task, ended: None, told, complaints, _token: token, _folder: folder })
+        Ok(Running {
+            task,
+            ended: None,
+            told,
+            complaints,
+            start: Arc::clone(start),
+            kubeconfig: path,
+            _token: token,
+            _folder: folder,
+        })
+    }
+
+    /// Looks on which ports it listens, unless that is known.
+    fn note_ports(&self) {
+        self.start.ports.get_or_init(|| fixed_ports("KUBECONFIG", &self.kubeconfig));
     }
 
     /// How it ended, which it has.
@@ -308,6 +335,7 @@ impl Operator {
             }
             Operator::Program(program) if program.ended.is_some() => {}
             Operator::Program(program) => {
+                program.note_ports();
                 program.task.abort();
                 let _ = program.task.await;
             }
@@ -425,8 +453,8 @@ impl Operator {
 }
 
 /// The cure where two runs want one port.
-const SAME_PORT: &str = "\nThis port is fixed: leave out --parallel, so that runs come one after the other, and stop whoever \
-    else listens there.";
+const SAME_PORT: &str = "\nThis port is fixed: with `--parallel 1` runs come one after the other. Stop whoever else listens \
+    there.";
 
 /// Waits for the first call of a program that was started.
 ///

@@ -2,7 +2,7 @@
 //! first. Pure.
 
 use super::point::Point;
-use super::scenario::Step;
+use opdev_steps::scenario::Step;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -196,8 +196,9 @@ pub(super) struct Possible {
     pub(super) watched: BTreeSet<String>,
     /// The resource of the sample's first object.
     pub(super) own: String,
-    /// By step: the newest revision at which an object of it had a deletionTimestamp and was still there.
-    pub(super) going: BTreeMap<usize, u64>,
+    /// By resource and step: the newest revision at which an object of it had a deletionTimestamp and was
+    /// still there.
+    pub(super) going: BTreeMap<String, BTreeMap<usize, u64>>,
 }
 
 impl Disturbance {
@@ -340,12 +341,21 @@ fn pasts(steps: &[Step], possible: &Possible) -> Vec<Disturbance> {
     let of = |resource: &String, (seen, after), going| {
         Disturbance::Past(Past { resource: resource.clone(), seen, after, going })
     };
-    let own = possible.from_cache.contains(&possible.own);
+    let going = |resource: &String| {
+        let steps = possible.going.get(resource);
+        pairs().filter(move |(seen, _)| steps.is_some_and(|steps| steps.contains_key(seen)))
+    };
+    let (own, others): (Vec<&String>, Vec<&String>) =
+        possible.from_cache.iter().partition(|resource| **resource == possible.own);
     // These come first. An operator that sees an object go, which was made again since, may delete what
     // belongs to the new one.
-    let going = pairs().filter(|(seen, _)| own && possible.going.contains_key(seen));
-    let mut found: Vec<_> = going.map(|pair| of(&possible.own, pair, true)).collect();
+    let in_the_middle = |all: Vec<&String>| -> Vec<Disturbance> {
+        let of_one = |one: &String| going(one).map(|pair| of(one, pair, true)).collect::<Vec<_>>();
+        all.into_iter().flat_map(of_one).collect()
+    };
+    let mut found = in_the_middle(own);
     found.extend(pairs().flat_map(|pair| possible.from_cache.iter().map(move |one| of(one, pair, false))));
+    found.extend(in_the_middle(others));
     found
 }
 
@@ -438,10 +448,13 @@ mod tests {
         let cached = Possible { from_cache: ["pods".to_owned()].into(), ..possible() };
         let pasts = |possible| plans(&[Vec::new()], &steps(), possible, Level::Normal, &[Class::Past]).len();
         assert_eq!([pasts(&possible()), pasts(&cached)], [0, 3]);
-        let own = Possible { from_cache: ["dbs".to_owned()].into(), going: [(1, 7)].into(), ..possible() };
-        let found = plans(&[Vec::new()], &steps(), &own, Level::Normal, &[Class::Past]);
-        let going = found.iter().filter(|one| matches!(one, Disturbance::Past(past) if past.going));
-        assert_eq!((found.len(), going.count()), (4, 1), "an object that goes was seen in the second step");
+        let from_cache = ["dbs".to_owned(), "pods".to_owned()].into();
+        let going = ["dbs", "jobs", "pods"].map(|one| (one.to_owned(), [(1, 7)].into())).into();
+        let both = Possible { from_cache, going, ..possible() };
+        let found = plans(&[Vec::new()], &steps(), &both, Level::Normal, &[Class::Past]);
+        let in_the_middle = |one: &Disturbance| matches!(one, Disturbance::Past(past) if past.going);
+        let at: Vec<usize> = (0..found.len()).filter(|at| in_the_middle(&found[*at])).collect();
+        assert_eq!((found.len(), at), (8, vec![0, 7]), "seen in the second step; its own kind comes first");
     }
 
     #[test]

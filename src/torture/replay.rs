@@ -3,11 +3,11 @@
 use super::fields::mutation::Mutation;
 use super::judge::Difference;
 use super::plan::Disturbance;
-use super::scenario::Scenario;
 use anyhow::{Context as _, Result};
 use opdev_controlplane::ExecAnswer;
 use opdev_object::yaml;
 use opdev_os::small_file::{small_text, unreadable};
+use opdev_steps::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -83,8 +83,8 @@ impl Replay {
 mod tests {
     use super::super::judge::Rule;
     use super::super::point::Point;
-    use super::super::scenario::{Sample, Step};
     use super::*;
+    use opdev_steps::scenario::{Sample, Step};
     use serde_json::json;
 
     #[test]

@@ -8,13 +8,13 @@ use super::operator::{Operator, Subject, first_call, objects, without_secrets};
 use super::plan::{Disturbance, Possible, Write};
 use super::record::{LONGEST_REASON, Record, is_of};
 use super::restless::RESTLESS;
-use super::scenario::{Scenario, reference};
 use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
 use opdev_controlplane::{Config, ControlPlane, ExecAnswer, Listen, Listening, Passage};
 use opdev_object::meta::{self, ObjectRef};
 use opdev_pace::windows::Windows;
+use opdev_steps::scenario::{Scenario, reference};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -318,7 +318,7 @@ impl<'a> Stage<'a> {
             }
             Some(Disturbance::Past(past)) if past.after == at => {
                 let seen = revisions.get(past.seen).copied();
-                let seen = if past.going { self.record.going(past.seen) } else { seen };
+                let seen = if past.going { self.record.going(&past.resource, past.seen) } else { seen };
                 if let Some(revision) = seen {
                     self.kill().await;
                     self.record.show_past(&past.resource, revision);

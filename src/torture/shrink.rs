@@ -6,10 +6,10 @@ use super::input::TortureInput;
 use super::judge::Difference;
 use super::plan::{Disturbance, Past, Write};
 use super::point::Point;
-use super::scenario::{Scenario, Step};
 use super::subject::Prepared;
 use futures::future::join;
 use futures::stream::{self, StreamExt as _};
+use opdev_steps::scenario::{Scenario, Step};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,9 +69,9 @@ async fn comes_again(
     let runs = if prepared.subject.is_program() { 2 } else { 1 };
     let learned = learn(input, prepared, scenario, (runs, window));
     let one = |_| once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, window.into()));
-    let disturbed = stream::iter(0..runs).map(one).buffered(input.parallel.max(1)).collect::<Vec<_>>();
+    let disturbed = stream::iter(0..runs).map(one).buffered(prepared.most).collect::<Vec<_>>();
     let (known, all) =
-        if input.parallel > 1 { join(learned, disturbed).await } else { (learned.await, disturbed.await) };
+        if prepared.most > 1 { join(learned, disturbed).await } else { (learned.await, disturbed.await) };
     let (known, steps) = (known.ok()?, words(scenario));
     let mut found = None;
     for ran in all {
@@ -182,8 +182,8 @@ pub(super) fn code(differences: &[Difference], disturbed: &[Write], undisturbed:
 #[cfg(test)]
 mod tests {
     use super::super::judge::Rule;
-    use super::super::scenario::Sample;
     use super::*;
+    use opdev_steps::scenario::Sample;
     use serde_json::json;
 
     fn scenario() -> Scenario {

@@ -2,7 +2,6 @@
 
 use super::input::{NoEnvironment, TortureInput};
 use super::operator::{ProgramStart, Subject};
-use super::scenario::Sample;
 use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, Scenario};
 use opdev_cluster::Choice;
@@ -22,11 +21,13 @@ use opdev_project::program::settings::{Build, KUBECONFIG, Plan};
 use opdev_scenario::found::Gate;
 use opdev_scenario::shared_cluster::Namespaces;
 use opdev_sources::Sources;
+use opdev_steps::parts::schema;
+use opdev_steps::scenario::{self, Sample, scenarios};
 use opdev_trace::instrument::Rung;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The longest time that a build may take.
@@ -42,8 +43,42 @@ pub(super) struct Prepared {
     pub(super) notes: Vec<String>,
     /// One for each run that may be under way at once.
     pub(super) turns: Arc<Turns>,
+    /// How many these may become.
+    pub(super) most: usize,
     /// Holds the binary that was built.
     _folder: Option<tempfile::TempDir>,
+}
+
+impl Prepared {
+    /// The schema of what a sample is about.
+    pub(super) fn schema(&self, sample: &Sample) -> Option<&Value> {
+        schema(self.definitions.iter().map(|one| &**one), sample.objects.first()?)
+    }
+
+    /// A run has ended. Once it is known that the program listens on no fixed port, others go beside it.
+    pub(super) fn has_run(&self) {
+        if self.subject.fixed_ports().is_some_and(BTreeSet::is_empty) {
+            self.turns.widen(self.most);
+        }
+    }
+
+    /// Why runs went one after the other, though nobody asked for that.
+    pub(super) fn alone(&self, input: &TortureInput) -> Option<String> {
+        let ports =
+            self.subject.fixed_ports().filter(|ports| !ports.is_empty() && input.parallel.is_none())?;
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        Some(format!(
+            "the program listens on port {}, so its runs went one after the other. Without a fixed port, as with \
+             `--metrics-bind-address=0 --health-probe-bind-address=0`, {} go at once",
+            ports.join(", "),
+            self.most
+        ))
+    }
+
+    /// All scenarios that follow from a sample.
+    pub(super) fn scenarios(&self, sample: &Sample, scale: Option<&str>) -> Vec<scenario::Scenario> {
+        scenarios(sample, (scale, self.schema(sample)))
+    }
 }
 
 /// Reads the project, and builds its program where it has one.
@@ -107,8 +142,21 @@ pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
         }
         _ => (own(sources, settings), None),
     };
-    let turns = Turns::new(input.parallel);
-    Ok(Prepared { subject, definitions, samples, notes, turns, _folder: folder })
+    let most = input.parallel.unwrap_or_else(|| at_once(&subject)).max(1);
+    let alone = input.parallel.is_none() && subject.is_program();
+    let turns = Turns::new(if alone { 1 } else { most });
+    Ok(Prepared { subject, definitions, samples, notes, turns, most, _folder: folder })
+}
+
+/// How many runs fit the cores. A program waits for most of the time, above all one that has to be quiet
+/// before it is known to be settled.
+fn at_once(subject: &Subject) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match subject {
+        Subject::Own { .. } => cores,
+        Subject::Program(start) if start.tells => cores * 2,
+        Subject::Program(_) => cores * 4,
+    }
 }
 
 fn own(sources: Sources, settings: opdev_release::settings::Settings) -> Subject {
@@ -243,5 +291,6 @@ async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempf
     command.extend(plan.command.iter().cloned());
     let says = command.iter().any(|word| word.contains(KUBECONFIG));
     tracing::debug!(says, "the program takes its kubeconfig from its command");
-    Ok((ProgramStart { command, dir: plan.dir.clone(), env, traced, tells }, folder))
+    let start = ProgramStart { command, dir: plan.dir.clone(), env, traced, tells, ports: OnceLock::new() };
+    Ok((start, folder))
 }

@@ -374,6 +374,7 @@ fn one_file_reads_what_came_with_a_project() {
         // Files of the kernel about processes.
         "program/connections.rs",
         "ship/operate/orphans.rs",
+        "os/listening.rs",
         "ship/operate/process.rs",
         "program/webhooks.rs",
         // A file that the user names on the command line may be a pipe of a shell.

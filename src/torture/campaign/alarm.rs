@@ -7,10 +7,10 @@ use crate::judge::Difference;
 use crate::plan::{Class, Disturbance};
 use crate::replay::Replay;
 use crate::report::{Finding, Progress, Report};
-use crate::scenario::Scenario;
 use crate::shrink::Small;
 use crate::writes_beside::WritesBeside;
 use anyhow::Result;
+use opdev_steps::scenario::Scenario;
 use std::sync::Arc;
 
 /// An alarm on its way to a finding.

@@ -9,13 +9,13 @@ use crate::plan::{Class, Disturbance};
 use crate::report::{Progress, Report};
 use crate::ruled::by_chance;
 use crate::run::{Ran, run};
-use crate::scenario::Scenario;
 use crate::shrink::{code, shrink};
 use crate::subject::Prepared;
 use crate::writes_beside::beside;
 use anyhow::Result;
 use futures::stream::{self, FuturesOrdered, StreamExt as _};
 use opdev_pace::turns::Turn;
+use opdev_steps::scenario::Scenario;
 use std::sync::Arc;
 
 /// Further runs of a plan whose first one ended otherwise.
@@ -23,8 +23,8 @@ pub(super) const AGAIN: u32 = 2;
 
 /// Plans that wait for their turn, or for the end of one before: results are taken in order, and kept until
 /// then.
-pub(crate) fn waiting(input: &TortureInput) -> usize {
-    input.parallel.max(1) * 8
+pub(crate) fn waiting(prepared: &Prepared) -> usize {
+    prepared.most * 8
 }
 
 /// The end of a plan.
@@ -170,7 +170,7 @@ pub(super) async fn tried(
         new.small = shrink(input, prepared, plan, &disturbance, &new.differences, over).await;
         new
     };
-    let mut runs = stream::iter(all).map(one).buffered(waiting(input));
+    let mut runs = stream::iter(all).map(one).buffered(waiting(prepared));
     let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
     loop {
         let ended = tokio::select! {

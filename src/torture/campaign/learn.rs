@@ -6,13 +6,13 @@ use crate::operator::Subject;
 use crate::plan::{Disturbance, Write};
 use crate::report::Learnt;
 use crate::run::{Ran, RunInput, run};
-use crate::scenario::{Scenario, Step};
 use crate::subject::Prepared;
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_object::meta::ObjectRef;
 use opdev_pace::turns::Turn;
 use opdev_pace::windows::{self, Windows, patient};
+use opdev_steps::scenario::{Scenario, Step};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,14 +44,14 @@ pub(crate) async fn in_turn<T: Send + 'static>(
     (seed, windows): (u64, Windows),
     work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
+    let (of_run, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
     let (limit, exec, shutdown) = (input.limit, input.exec.clone(), input.shutdown.clone());
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let subject = seeded(&prepared.subject, seed);
+        let subject = seeded(&of_run.subject, seed);
         let input = RunInput {
             subject: &subject,
-            definitions: &prepared.definitions,
+            definitions: &of_run.definitions,
             scenario: &scenario,
             disturbance: disturbance.as_ref(),
             windows,
@@ -64,6 +64,7 @@ pub(crate) async fn in_turn<T: Send + 'static>(
         ran
     };
     let ended = tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?;
+    prepared.has_run();
     drop(turn);
     ended
 }
@@ -127,7 +128,7 @@ pub(crate) async fn learn(
     let mut runs = vec![one(0, window).await?];
     // All else is compared with it, so it is never judged too early.
     window = windows::after(window, runs[0].gap());
-    let others = stream::iter(1..count).map(|number| one(number, window)).buffered(input.parallel.max(1));
+    let others = stream::iter(1..count).map(|number| one(number, window)).buffered(prepared.most);
     runs.extend(others.try_collect::<Vec<Ran>>().await?);
     let gaps: Vec<&[Duration]> = runs.iter().map(|run| run.gaps.as_slice()).collect();
     let windows = Windows::learned(tells, &gaps);

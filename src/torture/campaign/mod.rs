@@ -18,7 +18,6 @@ use super::plan::{Class, plans};
 use super::replay::{Replay, Replayed};
 use super::report::{Progress, Report};
 use super::ruled::by_chance;
-use super::scenario::{Sample, scenarios};
 use super::shrink::code;
 use super::subject::{Prepared, prepare};
 use super::writes_beside::WritesBeside;
@@ -26,8 +25,9 @@ use alarm::{Alarm, found};
 use anyhow::Result;
 use attempt::tried;
 use checks::{checks, replay_check};
-use learn::{Facts, UNDISTURBED, learn, once, words};
+use learn::{Facts, Known, UNDISTURBED, learn, once, words};
 use opdev_pace::windows::FIRST_WINDOW;
+use opdev_steps::scenario::{Sample, Scenario, is_named};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,17 +58,20 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     if report.learned.is_empty() && !report.interrupted {
         let mut why = report.problems.join("\n");
         if why.is_empty() {
-            let all = prepared.samples.iter().flat_map(|(sample, scale)| scenarios(sample, scale.as_deref()));
+            let of =
+                |(sample, scale): &(Sample, Option<String>)| prepared.scenarios(sample, scale.as_deref());
+            let all = prepared.samples.iter().flat_map(of);
             why = unlearned(&input.scenarios, all.map(|one| one.name).collect(), report.left_out);
         }
         return Err(NoEnvironment(why).into());
     }
+    report.note_once(prepared.alone(input).into_iter());
     tell(&Progress::Done(report.clone()));
     Ok(report)
 }
 
-/// All scenarios of a sample. Those that follow from what the operator makes come once that is known: they
-/// take little time.
+/// All scenarios of a sample. The next one is learned while the plans of one are tried. Those that follow from
+/// what the operator makes come once that is known: they take little time.
 async fn all_of(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
@@ -79,55 +82,93 @@ async fn all_of(
     tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
     let mut checked = false;
-    for scenario in scenarios(sample, scale) {
-        let wanted = is_wanted(input, &scenario.name);
-        if !wanted || over() {
-            report.left_out += usize::from(wanted);
-            continue;
-        }
-        let scenario = Arc::new(scenario);
-        let known = match learn(input, prepared, &scenario, (UNDISTURBED, FIRST_WINDOW)).await {
-            Ok(known) => known,
-            Err(_) if input.shutdown.is_cancelled() => return Ok(()),
-            Err(error) => {
-                report.problems.push(format!("{}: {error:#}", scenario.title()));
-                continue;
+    let all = prepared.scenarios(sample, scale).into_iter();
+    let mut all = all.filter(|scenario| is_wanted(input, &scenario.name)).map(Arc::new);
+    let mut next = learned(input, prepared, all.next(), over).await;
+    while let Some((scenario, known)) = next {
+        // Once the time is over, nothing more is learned.
+        let shutdown = input.shutdown.child_token();
+        let of_next = TortureInput { shutdown: shutdown.clone(), ..input.clone() };
+        let plans_of = async {
+            match known {
+                Some(Ok(known)) => {
+                    let of = (&scenario, &known);
+                    all_plans(input, prepared, of, over, alarms, report, tell).await?;
+                    // A scenario may have its sample in another place.
+                    if !checked && scenario.sample == *sample {
+                        checked = true;
+                        let facts = Some(Facts::of(&known));
+                        checks(input, prepared, (sample, facts), over, alarms, report, tell).await?;
+                    }
+                }
+                Some(Err(error)) if !over() => {
+                    report.problems.push(format!("{}: {error:#}", scenario.title()));
+                }
+                _ => report.left_out += 1,
             }
+            if over() {
+                shutdown.cancel();
+            }
+            anyhow::Ok(())
         };
-        let learnt = known.learnt(&scenario);
-        tell(&Progress::Learned(learnt.clone()));
-        report.learned.push(learnt);
-        report.note_once(known.runs.iter().flat_map(|run| by_chance(&run.outcome.opened)));
-        let own = known.learned.own();
-        if !own.is_empty() {
-            let times = (known.runs.len() as u32, known.runs.len() as u32);
-            let new = Alarm {
-                scenario: Arc::clone(&scenario),
-                disturbance: None,
-                field: None,
-                small: None,
-                code: (None, code(&own, &[], known.writes())),
-                writes: WritesBeside::default(),
-                differences: own,
-                times,
-            };
-            found(input, new, alarms, report, tell)?;
-        }
-        let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
-        let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
-        let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
-        tried(input, prepared, (&scenario, &known, all), over, alarms, report, tell).await?;
-        // A scenario may have its sample in another place.
-        if !checked && scenario.sample == *sample {
-            checked = true;
-            let facts = Some(Facts::of(&known));
-            checks(input, prepared, (sample, facts), over, alarms, report, tell).await?;
-        }
+        let (ended, after) = tokio::join!(plans_of, learned(&of_next, prepared, all.next(), over));
+        ended?;
+        next = after;
     }
-    if !checked {
+    if !checked && !input.shutdown.is_cancelled() {
         checks(input, prepared, (sample, None), over, alarms, report, tell).await?;
     }
     Ok(())
+}
+
+/// Learns a scenario, unless the time is over.
+async fn learned(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: Option<Arc<Scenario>>,
+    over: impl Fn() -> bool,
+) -> Option<(Arc<Scenario>, Option<Result<Known>>)> {
+    let scenario = scenario?;
+    if over() {
+        return Some((scenario, None));
+    }
+    let known = learn(input, prepared, &scenario, (UNDISTURBED, FIRST_WINDOW)).await;
+    Some((scenario, Some(known)))
+}
+
+/// Tells of a scenario that was learned, and tries all of its plans.
+async fn all_plans(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    (scenario, known): (&Arc<Scenario>, &Known),
+    over: impl Fn() -> bool,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    let learnt = known.learnt(scenario);
+    tell(&Progress::Learned(learnt.clone()));
+    report.learned.push(learnt);
+    report.note_once(known.runs.iter().flat_map(|run| by_chance(&run.outcome.opened)));
+    let own = known.learned.own();
+    if !own.is_empty() {
+        let times = (known.runs.len() as u32, known.runs.len() as u32);
+        let new = Alarm {
+            scenario: Arc::clone(scenario),
+            disturbance: None,
+            field: None,
+            small: None,
+            code: (None, code(&own, &[], known.writes())),
+            writes: WritesBeside::default(),
+            differences: own,
+            times,
+        };
+        found(input, new, alarms, report, tell)?;
+    }
+    let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
+    let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
+    let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
+    tried(input, prepared, (scenario, known, all), over, alarms, report, tell).await
 }
 
 /// The number of scenarios to be learned.
@@ -135,7 +176,7 @@ fn wanted_scenarios(input: &TortureInput, prepared: &Prepared) -> usize {
     let of = |(sample, scale): &(Sample, Option<String>)| match input.fields {
         true => 1,
         false => {
-            let all = scenarios(sample, scale.as_deref());
+            let all = prepared.scenarios(sample, scale.as_deref());
             all.iter().filter(|one| is_wanted(input, &one.name)).count() + checks::wanted(input).len()
         }
     };
@@ -143,7 +184,7 @@ fn wanted_scenarios(input: &TortureInput, prepared: &Prepared) -> usize {
 }
 
 fn is_wanted(input: &TortureInput, scenario: &str) -> bool {
-    input.scenarios.is_empty() || input.scenarios.iter().any(|name| name == scenario)
+    input.scenarios.is_empty() || input.scenarios.iter().any(|name| is_named(scenario, name))
 }
 
 /// Runs the plan of a file again, after undisturbed runs to compare with.

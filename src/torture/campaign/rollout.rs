@@ -2,8 +2,8 @@
 //! back. Pure.
 
 use crate::plan::{BadPods, Disturbance};
-use crate::scenario::{BAD_ROLLOUT, Sample, Scenario, Step, head, nested};
 use opdev_event::mask;
+use opdev_steps::scenario::{BAD_ROLLOUT, Sample, Scenario, Step, head, nested};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! One field at a time: what changes by itself is learned, then each field of a sample is changed by itself.
 
-use super::mutation::{self, Mutation, changed, of_references, optional_parts, schema};
+use super::mutation::{self, Mutation, changed, of_references, optional_parts};
 use super::reach::Reach;
 use super::run::{FieldRan, effect, judge, run_field, varying};
 use crate::campaign::alarm::{Alarm, found};
@@ -11,13 +11,13 @@ use crate::judge::Difference;
 use crate::plan::{Class, Level};
 use crate::replay::Replayed;
 use crate::report::{Learnt, Progress, Report};
-use crate::scenario::{Sample, Scenario};
 use crate::subject::Prepared;
 use crate::writes_beside::WritesBeside;
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_pace::turns::Turn;
 use opdev_pace::windows::{FIRST_WINDOW, learned_window, patient};
+use opdev_steps::scenario::{Sample, Scenario};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,9 +42,7 @@ struct FieldWork {
 
 /// The schema of what a sample is about.
 fn schema_of(prepared: &Prepared, sample: &Sample) -> Result<Value> {
-    let first = sample.objects.first().context("the sample has no object")?;
-    let definitions = prepared.definitions.iter().map(|one| &**one);
-    schema(definitions, first).cloned().context("its kind has no CRD in this project")
+    prepared.schema(sample).cloned().context("its kind has no CRD in this project")
 }
 
 impl FieldWork {
@@ -69,7 +67,7 @@ impl FieldWork {
             let seed = input.seed.wrapping_add(u64::from(number));
             work.run(input, prepared, None, (seed, work.window))
         };
-        let runs = stream::iter(0..UNDISTURBED).map(undisturbed).buffered(input.parallel.max(1));
+        let runs = stream::iter(0..UNDISTURBED).map(undisturbed).buffered(prepared.most);
         let runs: Vec<FieldRan> = runs.try_collect().await?;
         work.varying = varying(&runs);
         work.fails = runs.iter().any(|run| run.failed_before);
@@ -276,7 +274,7 @@ impl Round<'_> {
             let words = mutation.to_string();
             Some((words, work.attempt(input, prepared, (mutation, turn)).await))
         };
-        let mut runs = stream::iter(mutations).map(one).buffered(waiting(input));
+        let mut runs = stream::iter(mutations).map(one).buffered(waiting(prepared));
         while let Some(ended) = runs.next().await {
             let Some((words, attempt)) = ended else {
                 report.left_out += 1;

@@ -1,8 +1,8 @@
 //! One field of a custom resource at a time, from its schema: other values, nothing, and what was not there.
 //! And what a Secret or a ConfigMap beside it says. Pure.
 
-use crate::scenario::name;
-use opdev_object::meta;
+use opdev_steps::parts::{SWITCHES, known};
+use opdev_steps::scenario::name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -11,8 +11,6 @@ use std::fmt;
 const DEEPEST: usize = 8;
 /// Values of one enumeration that are tried at most.
 const MOST_VALUES: usize = 3;
-/// Fields that switch a part on.
-pub(super) const SWITCHES: [&str; 3] = ["enabled", "create", "enable"];
 /// A number that a bound of the schema may have to be tried.
 const LARGEST: i64 = 100_000;
 
@@ -79,36 +77,6 @@ pub(crate) fn of_references(others: &[Value]) -> Vec<Mutation> {
         found.push(Mutation { of: of(), path: Vec::new(), value: None });
     }
     found
-}
-
-/// Parts of objects that are known by their fields: all of these are there. One value of each is tried.
-fn known(properties: &Map<String, Value>) -> Option<Value> {
-    let table: [(&[&str], Value); 9] = [
-        (
-            &["nodeAffinity", "podAffinity", "podAntiAffinity"],
-            json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]}}]}}),
-        ),
-        (
-            &["limits", "requests"],
-            // The API server writes these otherwise: 1 and 1Gi. Who compares texts writes again and again.
-            json!({"limits": {"cpu": "2", "memory": "3Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}),
-        ),
-        (
-            &["effect", "tolerationSeconds", "operator"],
-            json!({"key": "k", "operator": "Exists", "effect": "NoSchedule"}),
-        ),
-        (&["fsGroup", "supplementalGroups"], json!({"fsGroup": 1234})),
-        (&["capabilities", "privileged"], json!({"runAsUser": 1234})),
-        (&["command", "volumeMounts", "image"], json!({"name": "extra", "image": "busybox:1"})),
-        (&["configMap", "emptyDir", "hostPath"], json!({"name": "extra", "emptyDir": {}})),
-        (&["valueFrom", "value", "name"], json!({"name": "EXTRA", "value": "1"})),
-        (&["matchExpressions", "matchLabels"], json!({"matchLabels": {"a": "b"}})),
-    ];
-    table
-        .into_iter()
-        .find(|(names, _)| names.iter().all(|name| properties.contains_key(*name)))
-        .map(|(_, value)| value)
 }
 
 /// All changes of one field that the schema lets, of the spec and of the object's own labels and annotations.
@@ -400,18 +368,6 @@ pub(crate) fn changed(schema: &Value, object: &Value, mutation: &Mutation) -> Va
         }
     }
     object
-}
-
-/// The schema of an object's kind and version in its CRD.
-pub(crate) fn schema<'a>(definitions: impl Iterator<Item = &'a Value>, object: &Value) -> Option<&'a Value> {
-    let gvk = meta::Gvk::of(object)?;
-    let is_its =
-        |crd: &&Value| crd["spec"]["group"] == *gvk.group && crd["spec"]["names"]["kind"] == *gvk.kind;
-    let mut definitions = definitions;
-    let crd = definitions.find(is_its)?;
-    let versions = crd["spec"]["versions"].as_array()?;
-    let version = versions.iter().find(|version| version["name"] == *gvk.version)?;
-    version.pointer("/schema/openAPIV3Schema")
 }
 
 #[cfg(test)]

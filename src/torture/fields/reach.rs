@@ -1,8 +1,8 @@
 //! Fields whose changes reach nothing, though they look as if they should: another field of that name does,
 //! or pods have such a field. Pure.
 
-use super::mutation::SWITCHES;
 use opdev_object::facts::pod_fields;
+use opdev_steps::parts::SWITCHES;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -11,6 +11,8 @@ pub struct Turns(Mutex<Queue>);
 
 #[derive(Debug)]
 struct Queue {
+    /// All turns, taken or not.
+    count: usize,
     free: usize,
     /// Runs that try an alarm again, or that others wait for.
     urgent: VecDeque<oneshot::Sender<Turn>>,
@@ -25,8 +27,23 @@ pub struct Turn(Option<Arc<Turns>>);
 impl Turns {
     /// So many at once, at least one.
     pub fn new(count: usize) -> Arc<Turns> {
-        let queue = Queue { free: count.max(1), urgent: VecDeque::new(), plans: VecDeque::new() };
+        let count = count.max(1);
+        let queue = Queue { count, free: count, urgent: VecDeque::new(), plans: VecDeque::new() };
         Arc::new(Turns(Mutex::new(queue)))
+    }
+
+    /// From now on there are so many, unless there are more already.
+    pub fn widen(self: &Arc<Self>, count: usize) {
+        let more = {
+            let mut queue = self.lock();
+            let more = count.saturating_sub(queue.count);
+            queue.count += more;
+            more
+        };
+        for _ in 0..more {
+            // A turn that ends is handed on, or free.
+            drop(Turn(Some(Arc::clone(self))));
+        }
     }
 
     /// Waits for a turn, before all new plans.
@@ -104,6 +121,19 @@ mod tests {
         let turn = (&mut second).now_or_never().unwrap();
         drop(turn);
         assert!((&mut third).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn further_turns_are_for_those_who_wait() {
+        let turns = Turns::new(1);
+        let _first = turns.plan().await;
+        let mut second = Box::pin(turns.plan());
+        assert!((&mut second).now_or_never().is_none());
+        turns.widen(3);
+        let _second = (&mut second).now_or_never().unwrap();
+        let _third = turns.urgent().now_or_never().unwrap();
+        turns.widen(2);
+        assert!(turns.urgent().now_or_never().is_none(), "there are more already");
     }
 
     #[tokio::test]

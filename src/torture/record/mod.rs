@@ -352,19 +352,18 @@ impl Record {
         changes
     }
 
-    /// Notes when an object of the sample's kind is on its way out.
+    /// Notes when an object is on its way out.
     fn note_going(&self, inner: &mut Inner, change: &Change, gone: bool) {
-        let Some(step) = inner.step.filter(|_| !gone && !inner.possible.own.is_empty()) else { return };
-        if plural(&change.table) == inner.possible.own
-            && change.object.glance()["metadata"]["deletionTimestamp"].is_string()
-        {
-            inner.possible.going.insert(step, change.revision);
+        let Some(step) = inner.step.filter(|_| !gone) else { return };
+        if meta::deletion_timestamp(&change.object.glance()).is_some() {
+            let of_kind = inner.possible.going.entry(plural(&change.table).to_owned()).or_default();
+            of_kind.insert(step, change.revision);
         }
     }
 
-    /// The newest revision of a step at which an object of the sample's kind was on its way out.
-    pub(super) fn going(&self, step: usize) -> Option<u64> {
-        self.lock().possible.going.get(&step).copied()
+    /// The newest revision of a step at which an object of a resource was on its way out.
+    pub(super) fn going(&self, resource: &str, step: usize) -> Option<u64> {
+        self.lock().possible.going.get(resource)?.get(&step).copied()
     }
 
     fn write(&self, exchange: &Exchange) {

@@ -3,6 +3,7 @@
 
 use super::{told, torture};
 use crate::inner_loop::demo_project;
+use expect_test::expect;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -137,6 +138,24 @@ fn a_program_that_is_killed_between_two_writes_is_found() {
         assert_eq!(found, code == 1, "{text}");
         assert!(code == 0 || text.contains("killed after create configmaps default/one-first"), "{text}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
+fn a_program_with_a_fixed_port_runs_alone_and_the_report_says_why() {
+    use std::net::{Ipv4Addr, TcpListener};
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let port = (21_000..30_000).find(free).unwrap().to_string();
+    let listening = format!("import socket\nheld = socket.create_server((\"127.0.0.1\", {port}))\n");
+    let (_folder, root) =
+        with_operator(&(listening + OPERATOR), "  command: [python3, operator.py, --careful]\n");
+    let output = torture(&root, &["--scenario", "child", "--only", "restart,crash", "--level", "quick"]);
+    let text = told(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let note = text.lines().find(|line| line.contains(&port)).unwrap_or_default();
+    let (note, _) = note.split_once(", so its runs").unwrap_or_default();
+    expect!["note: the program listens on port PORT"].assert_eq(&note.replace(&port, "PORT"));
 }
 
 #[test]

@@ -1,44 +1,40 @@
 //! The actions on a sample in a run: the scenarios that follow from its fields. Pure.
 
-use opdev_object::facts::replicas;
+use crate::parts::{counts, storage, toggles};
 use opdev_object::meta::{self, ObjectRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Parts of a spec below which a quantity is one of storage.
-const STORAGE: [&str; 5] = ["storage", "persistence", "volume", "disk", "size"];
-/// Fields that are switched at most.
-const MOST_TOGGLED: usize = 4;
 /// The namespace of the scenario that deletes it.
-pub(super) const OWN: &str = "torture";
+pub const OWN: &str = "torture";
 
 /// The objects of a file of samples, with their namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Sample {
+pub struct Sample {
     /// Path relative to the project's root.
-    pub(super) path: String,
-    /// What is to be there before, and is never changed.
+    pub path: String,
+    /// Objects that are to be there before, and are never changed.
     #[serde(default)]
-    pub(super) others: Vec<Value>,
-    /// What the operator reconciles.
-    pub(super) objects: Vec<Value>,
+    pub others: Vec<Value>,
+    /// Objects that the operator reconciles.
+    pub objects: Vec<Value>,
 }
 
 /// Steps, from a plane with nothing but the bystander on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Scenario {
+pub struct Scenario {
     /// Its name, such as `up-down`.
-    pub(super) name: String,
+    pub name: String,
     /// The sample it is about.
-    pub(super) sample: Sample,
+    pub sample: Sample,
     /// The steps.
-    pub(super) steps: Vec<Step>,
+    pub steps: Vec<Step>,
 }
 
 /// One step. The next one begins once all is settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Step {
+pub enum Step {
     /// Objects are applied.
     Apply(Vec<Value>),
     /// A merge patch.
@@ -70,7 +66,7 @@ pub(super) enum Step {
 /// A kind of name that the API server takes for a custom resource, and perhaps not for its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Naming {
+pub enum Naming {
     /// 52 letters: the longest one of a CronJob or of a StatefulSet whose pods can be made.
     Long,
     /// It begins with a digit: no Service may have it.
@@ -83,7 +79,7 @@ pub(super) enum Naming {
 
 impl Naming {
     /// The kind of name in words.
-    pub(super) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Naming::Long => "a name of 52 letters",
             Naming::Digit => "a name that begins with a digit",
@@ -93,7 +89,7 @@ impl Naming {
     }
 
     /// The namespace of objects with such a name.
-    pub(super) fn namespace(self) -> &'static str {
+    pub fn namespace(self) -> &'static str {
         match self {
             Naming::Long => "name-of-52-letters",
             Naming::Digit => "name-begins-with-a-digit",
@@ -103,26 +99,26 @@ impl Naming {
     }
 
     /// Returns true if hardly any operator works with such names.
-    pub(super) fn is_hint(self) -> bool {
+    pub fn is_hint(self) -> bool {
         matches!(self, Naming::Longest | Naming::Dot | Naming::Digit)
     }
 }
 
 impl Scenario {
     /// Its name and its sample in words.
-    pub(super) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         format!("{} of {}", self.name, self.sample.path)
     }
 
     /// Returns true if it is judged by itself, and not by undisturbed runs.
-    pub(super) fn is_check(&self) -> bool {
+    pub fn is_check(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Stranger(_) | Step::Named { .. }))
     }
 }
 
 impl Step {
     /// The step in words.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match self {
             Step::Apply(objects) => format!("apply {}", names(objects)),
             Step::Patch { object, patch } => format!("{}: {}", name(object), patched(patch)),
@@ -138,8 +134,13 @@ impl Step {
     }
 }
 
+/// Returns true if a scenario is one that the user names: `toggle` stands for all of that kind.
+pub fn is_named(scenario: &str, name: &str) -> bool {
+    scenario.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
 /// Kind and name of an object.
-pub(super) fn name(object: &Value) -> String {
+pub fn name(object: &Value) -> String {
     format!("{} {}", object["kind"].as_str().unwrap_or_default(), meta::name(object).unwrap_or_default())
 }
 
@@ -162,7 +163,7 @@ fn patched(patch: &Value) -> String {
 
 impl Sample {
     /// A copy in another namespace; what belongs to no namespace gets another name where `rename` gives one.
-    pub(super) fn moved(&self, namespace: &str, rename: Option<&str>) -> Sample {
+    pub fn moved(&self, namespace: &str, rename: Option<&str>) -> Sample {
         let moved = |objects: &[Value]| {
             let moved = objects.iter().map(|object| {
                 let mut object = object.clone();
@@ -182,17 +183,18 @@ impl Sample {
     }
 
     /// Returns true if all that is reconciled lives in namespaces.
-    pub(super) fn is_namespaced(&self) -> bool {
+    pub fn is_namespaced(&self) -> bool {
         self.objects.iter().all(|object| meta::namespace(object).is_some())
     }
 
     /// All of its objects.
-    pub(super) fn all(&self) -> Vec<Value> {
+    pub fn all(&self) -> Vec<Value> {
         self.others.iter().chain(&self.objects).cloned().collect()
     }
 }
 
-pub(super) fn set(object: &mut Value, field: &str, value: &str) {
+/// Sets a field of an object's metadata.
+pub fn set(object: &mut Value, field: &str, value: &str) {
     meta::put(object, &["metadata", field], value);
 }
 
@@ -208,7 +210,7 @@ fn twins(objects: &[Value]) -> Vec<Value> {
 }
 
 /// The head of an object: what it takes to find it.
-pub(super) fn head(object: &Value) -> Value {
+pub fn head(object: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
         if let Some(value) = object["metadata"].get(field) {
@@ -219,24 +221,25 @@ pub(super) fn head(object: &Value) -> Value {
 }
 
 /// The reference of a manifest.
-pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
+pub fn reference(object: &Value) -> Option<ObjectRef> {
     ObjectRef::of(object)
 }
 
-/// The names of the scenarios that a sample can have. Beside them each toggled field has one: `toggle FIELD`.
+/// The names of the scenarios that a sample can have. Beside them each toggled field has one, `toggle FIELD`,
+/// and each number of pods that belongs to a part, such as `up-down server.replicas`.
 pub const SCENARIOS: [&str; 10] =
     ["recreate", "up-down", "down-up", "grow", "child", "namespace", "twin", STRANGER, NAMES, BAD_ROLLOUT];
 
 /// Objects of somebody else have the names of the operator's.
-pub(super) const STRANGER: &str = "stranger";
+pub const STRANGER: &str = "stranger";
 /// The sample under other names.
-pub(super) const NAMES: &str = "names";
+pub const NAMES: &str = "names";
 /// Pods of a new revision do not start.
-pub(super) const BAD_ROLLOUT: &str = "bad-rollout";
+pub const BAD_ROLLOUT: &str = "bad-rollout";
 
 /// All scenarios that follow from a sample alone. `scale` is where its kind says how many replicas it wants,
-/// such as `.spec.replicas`.
-pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
+/// such as `.spec.replicas`; `schema` is the one of its custom resource, where there is one.
+pub fn scenarios(sample: &Sample, (scale, schema): (Option<&str>, Option<&Value>)) -> Vec<Scenario> {
     let Some(first) = sample.objects.first() else { return Vec::new() };
     let all = || Step::Apply(sample.all());
     let mut found = Vec::new();
@@ -246,18 +249,19 @@ pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
     add("recreate", vec![all(), Step::Delete(sample.objects.clone()), Step::Apply(sample.objects.clone())]);
     let change =
         |path: &[String], value: Value| Step::Patch { object: head(first), patch: nested(path, value) };
-    if let Some((path, count)) = count(first, scale) {
-        add("up-down", vec![all(), change(&path, (count + 2).into()), change(&path, (count + 1).into())]);
+    for (part, path, count) in counts(first, scale) {
+        let ups = vec![all(), change(&path, (count + 2).into()), change(&path, (count + 1).into())];
+        add(&format!("up-down{part}"), ups);
         let many = count.max(2);
         let mut steps = vec![all()];
         steps.extend((many != count).then(|| change(&path, many.into())));
         steps.extend([change(&path, (many - 1).into()), change(&path, many.into())]);
-        add("down-up", steps);
+        add(&format!("down-up{part}"), steps);
     }
     if let Some((path, larger)) = storage(first) {
         add("grow", vec![all(), change(&path, larger.into())]);
     }
-    for (path, was, other) in toggles(first).into_iter().take(MOST_TOGGLED) {
+    for (path, was, other) in toggles(first, schema) {
         let name = format!("toggle {}", path[1..].join("."));
         add(&name, vec![all(), change(&path, other.clone()), change(&path, was), change(&path, other)]);
     }
@@ -274,84 +278,8 @@ pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
 }
 
 /// A merge patch that sets one field.
-pub(super) fn nested(path: &[String], value: Value) -> Value {
+pub fn nested(path: &[String], value: Value) -> Value {
     path.iter().rev().fold(value, |inner, key| json!({ key: inner }))
-}
-
-/// The field that says how many there are, and its value.
-fn count(object: &Value, scale: Option<&str>) -> Option<(Vec<String>, i64)> {
-    if let Some(scale) = scale {
-        let path: Vec<String> = scale.trim_start_matches('.').split('.').map(str::to_owned).collect();
-        let value = path.iter().try_fold(object, |at, key| at.get(key));
-        if let Some(count) = value.and_then(Value::as_i64) {
-            return Some((path, count));
-        }
-    }
-    let spec = object.get("spec")?.as_object()?;
-    replicas::NAMES.iter().find_map(|name| {
-        let count = spec.get(*name)?.as_i64().filter(|count| *count >= 0)?;
-        Some((vec!["spec".to_owned(), (*name).to_owned()], count))
-    })
-}
-
-/// A quantity of storage, half as large again.
-fn storage(object: &Value) -> Option<(Vec<String>, String)> {
-    fn seek(at: &Value, path: &mut Vec<String>) -> Option<(Vec<String>, String)> {
-        for (key, value) in at.as_object()? {
-            path.push(key.clone());
-            let below = path.iter().any(|part| {
-                let part = part.to_ascii_lowercase();
-                STORAGE.iter().any(|name| part.contains(name))
-            });
-            let larger = value.as_str().filter(|_| below).and_then(larger);
-            let found = larger.map(|larger| (path.clone(), larger)).or_else(|| seek(value, path));
-            if found.is_some() {
-                return found;
-            }
-            path.pop();
-        }
-        None
-    }
-    seek(object.get("spec")?, &mut vec!["spec".to_owned()])
-}
-
-/// A quantity with a suffix of bytes, half as large again, as a whole number.
-fn larger(text: &str) -> Option<String> {
-    let at = text.find(|letter: char| !letter.is_ascii_digit())?;
-    let (number, unit) = text.split_at(at);
-    let (number, smaller, factor) = match unit {
-        "Ti" => (number, "Gi", 1024),
-        "Gi" => (number, "Mi", 1024),
-        "Mi" => (number, "Ki", 1024),
-        "T" => (number, "G", 1000),
-        "G" => (number, "M", 1000),
-        _ => return None,
-    };
-    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
-    Some(match number.checked_mul(3)? {
-        even if even % 2 == 0 => format!("{}{unit}", even / 2),
-        odd => format!("{}{smaller}", odd.checked_mul(factor)? / 2),
-    })
-}
-
-/// Booleans of the spec and objects in it, each with its value and the other one.
-fn toggles(object: &Value) -> Vec<(Vec<String>, Value, Value)> {
-    fn seek(at: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Value, Value)>) {
-        for (key, value) in at.as_object().into_iter().flatten() {
-            path.push(key.clone());
-            match value {
-                Value::Bool(on) => found.push((path.clone(), value.clone(), (!on).into())),
-                Value::Object(_) => seek(value, path, found),
-                _ => {}
-            }
-            path.pop();
-        }
-    }
-    let mut found = Vec::new();
-    if let Some(spec) = object.get("spec") {
-        seek(spec, &mut vec!["spec".to_owned()], &mut found);
-    }
-    found
 }
 
 #[cfg(test)]
@@ -366,7 +294,7 @@ mod tests {
 
     #[test]
     fn scenarios_follow_from_the_fields_of_the_sample() {
-        let found = scenarios(&sample(), None);
+        let found = scenarios(&sample(), (None, None));
         let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(
             names,
@@ -390,17 +318,10 @@ mod tests {
         let mut plain = sample();
         plain.objects[0]["spec"] = json!({});
         plain.objects[0]["metadata"] = json!({"name": "db"});
-        let names: Vec<String> = scenarios(&plain, None).into_iter().map(|one| one.name).collect();
+        let names: Vec<String> = scenarios(&plain, (None, None)).into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["recreate", "child", "twin"], "it belongs to no namespace");
         plain.objects[0]["spec"] = json!({"workers": {"number": 3}});
-        assert_eq!(scenarios(&plain, Some(".spec.workers.number"))[1].name, "up-down");
-    }
-
-    #[test]
-    fn quantities_grow_by_half() {
-        assert_eq!(larger("10Gi").as_deref(), Some("15Gi"));
-        assert_eq!(larger("1Gi").as_deref(), Some("1536Mi"));
-        assert_eq!([larger("hdd"), larger("100m"), larger("0Gi")], [None, None, None]);
+        assert_eq!(scenarios(&plain, (Some(".spec.workers.number"), None))[1].name, "up-down");
     }
 
     #[test]
