@@ -23,6 +23,16 @@ pub(super) fn err() -> Visible<Stderr> {
     Visible(std::io::stderr())
 }
 
+/// Standard error as a terminal whose last line can be written anew, with its columns. Whoever writes makes the
+/// text visible. `None` where it is no such terminal.
+pub(super) fn live_err() -> Option<(Stderr, usize)> {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
+    let err = std::io::stderr();
+    let size = rustix::termios::tcgetwinsize(&err).ok().filter(|_| err.is_terminal() && !is_dumb)?;
+    // A terminal that does not say how wide it is says 0.
+    Some((err, if size.ws_col == 0 { 80 } else { size.ws_col.into() }))
+}
+
 /// Standard output, for programs: YAML, JSON, scripts of a shell, and lines that `print` has made visible and
 /// coloured.
 pub(super) fn machine() -> StandardOutput {

@@ -31,5 +31,5 @@ pub use judge::{Difference, Ignored, IgnoredError, Rule};
 pub use opdev_steps::scenario::SCENARIOS;
 pub use plan::{Class, ClassError, Level};
 pub use replay::Replayed;
-pub use report::{Finding, Learnt, Progress, Report, junit, text};
+pub use report::{Finding, Learnt, Progress, Report, junit, many, text};
 pub use writes_beside::WritesBeside;

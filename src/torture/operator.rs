@@ -515,7 +515,7 @@ async fn quiet(plane: &ControlPlane, record: &Record, window: Duration, told: Op
             told.inspect(|told| told.changed());
             continue;
         }
-        if plane.is_settled() && (still || unchanged.elapsed() > LONGEST_WINDOW) {
+        if plane.is_settled() && (still || unchanged.elapsed() > LONGEST_WINDOW.max(window)) {
             return;
         }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 const DIFFERENCES: usize = 6;
 
 /// A scenario that was learned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Learnt {
     /// Its name.
     pub scenario: String,
@@ -147,7 +147,7 @@ fn seconds(took: Duration) -> String {
     format!("{:.1} s", took.as_secs_f64())
 }
 
-fn many(count: usize, one: &str, more: &str) -> String {
+pub fn many(count: usize, one: &str, more: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
 }
 

@@ -155,7 +155,7 @@ fn at_once(subject: &Subject) -> usize {
     match subject {
         Subject::Own { .. } => cores,
         Subject::Program(start) if start.tells => cores * 2,
-        Subject::Program(_) => cores * 4,
+        Subject::Program(_) => cores * 6,
     }
 }
 

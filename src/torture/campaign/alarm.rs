@@ -1,4 +1,4 @@
-//! Alarms, and the findings that are made of them: those with the same differences are one.
+//! Alarms, and the findings that are made of them: those with the same symptom are one.
 
 use super::learn::words;
 use crate::fields::mutation::Mutation;
@@ -29,7 +29,35 @@ pub(crate) struct Alarm {
     pub(crate) small: Option<Small>,
 }
 
-/// Makes a finding of an alarm, unless it is one that is known: those with the same differences are one.
+/// How an alarm shows itself.
+#[derive(Clone)]
+pub(super) struct Symptom {
+    scenario: Arc<Scenario>,
+    class: Option<Class>,
+    differences: Vec<Difference>,
+}
+
+impl Symptom {
+    pub(super) fn of(alarm: &Alarm) -> Symptom {
+        Symptom {
+            scenario: Arc::clone(&alarm.scenario),
+            class: alarm.disturbance.as_ref().map(Disturbance::class),
+            differences: alarm.differences.clone(),
+        }
+    }
+
+    /// Returns true if it is the same fault, as far as one can see. Disturbances of one kind that lead to one
+    /// difference first are mostly one fault: what else differs hangs on the moment.
+    pub(super) fn is_like(&self, other: &Symptom) -> bool {
+        let scenario = self.scenario.name == other.scenario.name
+            && self.scenario.sample.path == other.scenario.sample.path;
+        let leads = self.class.is_some() && self.class == other.class && scenario;
+        self.differences == other.differences
+            || leads && self.differences.first() == other.differences.first()
+    }
+}
+
+/// Makes a finding of an alarm, unless it is one that is known: those with the same symptom are one.
 pub(crate) fn found(
     input: &TortureInput,
     new: Alarm,
@@ -37,7 +65,8 @@ pub(crate) fn found(
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
-    let same = |known: &Alarm| known.differences == new.differences;
+    let symptom = Symptom::of(&new);
+    let same = |known: &Alarm| Symptom::of(known).is_like(&symptom);
     if let Some(at) = alarms.iter().position(same) {
         report.findings[at].alike += 1;
         return Ok(());
@@ -102,4 +131,42 @@ pub(crate) fn found(
     report.findings.push(finding);
     alarms.push(new);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Rule;
+    use opdev_steps::scenario::Sample;
+
+    fn symptom(scenario: &str, class: Class, paths: &[&str]) -> Symptom {
+        let difference = |path: &&str| Difference {
+            rule: Rule::End,
+            object: "Pod default/a".to_owned(),
+            path: (*path).to_owned(),
+            undisturbed: "1".to_owned(),
+            disturbed: "2".to_owned(),
+            after: String::new(),
+        };
+        let differences = paths.iter().map(difference).collect();
+        let (name, sample) = (scenario.to_owned(), Sample::default());
+        Symptom {
+            scenario: Arc::new(Scenario { name, sample, steps: Vec::new() }),
+            class: Some(class),
+            differences,
+        }
+    }
+
+    #[test]
+    fn disturbances_of_one_kind_that_lead_to_one_difference_are_one_finding() {
+        let one = symptom("recreate", Class::Crash, &[".spec.a", ".spec.b"]);
+        assert!(one.is_like(&symptom("recreate", Class::Crash, &[".spec.a"])));
+        assert!(!one.is_like(&symptom("recreate", Class::Crash, &[".spec.b"])));
+        assert!(!one.is_like(&symptom("recreate", Class::Past, &[".spec.a"])));
+        assert!(!one.is_like(&symptom("up-down", Class::Crash, &[".spec.a"])));
+        assert!(
+            one.is_like(&symptom("up-down", Class::Past, &[".spec.a", ".spec.b"])),
+            "all of it is the same"
+        );
+    }
 }

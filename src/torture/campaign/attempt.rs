@@ -1,7 +1,7 @@
 //! One plan: run once, and where it ends otherwise than undisturbed, twice more with more patience. Plans are
 //! tried beside one another, their further runs, too.
 
-use super::alarm::{Alarm, found};
+use super::alarm::{Alarm, Symptom, found};
 use super::learn::{Known, in_turn, words};
 use crate::input::TortureInput;
 use crate::judge::Difference;
@@ -196,11 +196,12 @@ pub(super) async fn tried(
         };
         bench.count(&attempt, &disturbance, report, tell);
         let Some(new) = bench.alarm(attempt, &disturbance, report) else { continue };
-        let is_known = alarms.iter().any(|known| known.differences == new.differences);
-        if is_known || begun.contains(&new.differences) {
+        let symptom = Symptom::of(&new);
+        let is_known = alarms.iter().any(|known| Symptom::of(known).is_like(&symptom));
+        if is_known || begun.iter().any(|known: &Symptom| known.is_like(&symptom)) {
             alike.push(new);
         } else {
-            begun.push(new.differences.clone());
+            begun.push(symptom);
             shrinking.push_back(smaller(new, disturbance));
         }
     }

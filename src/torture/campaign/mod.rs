@@ -70,8 +70,8 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     Ok(report)
 }
 
-/// All scenarios of a sample. The next one is learned while the plans of one are tried. Those that follow from
-/// what the operator makes come once that is known: they take little time.
+/// All scenarios of a sample. The next one is learned while the plans of one are tried. Those that follow
+/// from what the operator makes come once that is known: they take little time.
 async fn all_of(
     input: &TortureInput,
     prepared: &Arc<Prepared>,

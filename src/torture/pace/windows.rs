@@ -6,10 +6,11 @@ use std::time::Duration;
 
 /// How long a program has to be quiet in the first run.
 pub const FIRST_WINDOW: Duration = Duration::from_millis(1500);
-/// The first window of a program that tells nothing of its reconciles.
-const UNTOLD: Duration = Duration::from_millis(3500);
+/// The first window of a program that tells nothing of its reconciles. Many look again after five seconds,
+/// and go on only then.
+const UNTOLD: Duration = Duration::from_millis(6500);
 /// The shortest and the longest time for that in all others.
-const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(9));
 /// The shortest one of a step, for the same program: its machine may be busy with other runs.
 const STEP: Duration = Duration::from_secs(1);
 /// The shortest one for a program that tells of its reconciles: while one is under way or comes soon, it is

@@ -1,6 +1,8 @@
 //! `opdev torture`. Exit codes: 0 no finding, 1 findings, 2 wrong usage, 3 no environment (the project does not load, its program
 //! does not build, no scenario can be run), 130 broken off.
 
+mod progress;
+
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_ci::Pick;
 use opdev_controlplane::ExecAnswer;
@@ -11,7 +13,8 @@ use opdev_project::trust;
 use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
-use opdev_torture::{self, Class, Ignored, Level, Progress, Report, TortureInput};
+use opdev_torture::{Class, Ignored, Level, Progress, Report, TortureInput};
+use progress::Shown;
 use regex::Regex;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -172,13 +175,19 @@ struct Outputs {
 
 async fn campaign(input: &TortureInput, outputs: &Outputs) -> Result<u8> {
     let known = outputs.baseline.as_deref().map(read_baseline).transpose()?.unwrap_or_default();
+    let mut shown = (!outputs.json).then(Shown::to_stderr);
     let tell_each = |progress: &Progress| {
-        if outputs.json {
-            let line = escaped_json(progress.json().to_string());
-            let _ = writeln!(super::visible::out(), "{line}");
-        }
+        // Without a reader of the progress the report comes all the same.
+        let _ = match &mut shown {
+            Some(shown) => shown.tell(progress),
+            None => writeln!(super::visible::out(), "{}", escaped_json(progress.json().to_string())),
+        };
     };
-    let mut report = opdev_torture::torture(input, tell_each).await?;
+    let ended = opdev_torture::torture(input, tell_each).await;
+    if let Some(shown) = &mut shown {
+        let _ = shown.clear();
+    }
+    let mut report = ended?;
     report.mark_known(&known);
     for note in &report.notes {
         writeln!(super::visible::err(), "note: {}", visible(note))?;
