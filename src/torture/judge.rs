@@ -423,7 +423,10 @@ pub(super) fn snapshots(one: &Snapshot, other: &Snapshot, rule: Rule) -> Vec<Dif
         };
         match (one.get(id), other.get(id)) {
             (Some(one), Some(other)) => {
-                found.extend(changed(one, other).into_iter().map(|(path, one, other)| new(path, one, other)));
+                let history = keep_history(one) || keep_history(other);
+                let counts = |path: &str| !(history && path.starts_with(CONDITIONS));
+                let changed = changed(one, other).into_iter().filter(|(path, ..)| counts(path));
+                found.extend(changed.map(|(path, one, other)| new(path, one, other)));
             }
             (Some(_), None) => found.push(new("", THERE, "")),
             (None, Some(_)) => found.push(new("", "", THERE)),
@@ -431,6 +434,16 @@ pub(super) fn snapshots(one: &Snapshot, other: &Snapshot, rule: Rule) -> Vec<Dif
         }
     }
     found
+}
+
+/// The conditions of a status.
+const CONDITIONS: &str = ".status.conditions[";
+
+/// Returns true if there are two conditions of one type: then they are not told apart by that. They say what was
+/// so at some time, and not what is so in the end.
+fn keep_history(fields: &Fields) -> bool {
+    let first = format!("{CONDITIONS}0]");
+    fields.range(first.clone()..).next().is_some_and(|(path, _)| path.starts_with(&first))
 }
 
 fn changed<'a>(one: &'a Fields, other: &'a Fields) -> Vec<(&'a str, &'a str, &'a str)> {
@@ -502,6 +515,19 @@ mod tests {
 
     fn told(learned: &Learned, run: &Outcome, class: Class) -> Vec<String> {
         learned.judge(run, class, (&[], 0), &[]).iter().map(Difference::words).collect()
+    }
+
+    #[test]
+    fn conditions_that_are_a_history_are_not_compared() {
+        let db = |fields: &[(&str, &str)]| run(vec![object("Db x/a", fields)]);
+        let ready = (".status.conditions[type=Ready].status", "True");
+        let learned = Learned::from(&[db(&[ready, (".status.state", "ready")])]);
+        let twice = [(".status.conditions[0].type", "Ready"), (".status.conditions[1].type", "Ready")];
+        let state = |state| (".status.state", state);
+        let told = |end: &[(&str, &str)]| told(&learned, &db(end), Class::Crash);
+        assert!(told(&[&twice[..], &[state("ready")]].concat()).is_empty());
+        assert_eq!(told(&[&twice[..], &[state("error")]].concat()).len(), 1);
+        assert_eq!(told(&[state("ready")]).len(), 1, "a condition that is missing");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::writes_beside::WritesBeside;
 use opdev_event::words::visible_line;
 use opdev_scenario::junit as ci_junit;
 use opdev_scenario::report::{Case, Outcome, Report as CiReport, Suite, below};
+use opdev_steps::scenario::Scenario;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -122,6 +123,15 @@ impl Report {
     /// Counts a plan of the scenario that was learned last.
     pub(super) fn count(&mut self, class: Class) {
         if let Some(learnt) = self.learned.last_mut() {
+            *learnt.plans.entry(class).or_default() += 1;
+        }
+    }
+
+    /// Counts a plan of a scenario that was learned.
+    pub(super) fn count_of(&mut self, scenario: &Scenario, class: Class) {
+        let is_its =
+            |learnt: &&mut Learnt| learnt.scenario == scenario.name && learnt.sample == scenario.sample.path;
+        if let Some(learnt) = self.learned.iter_mut().rfind(is_its) {
             *learnt.plans.entry(class).or_default() += 1;
         }
     }

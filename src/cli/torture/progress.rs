@@ -51,16 +51,15 @@ impl Shown {
             }
             Progress::Learned(learnt) => {
                 self.scenario = format!("{} of {}", learnt.scenario, learnt.sample);
-                (self.plans, self.tried) = (0, 0);
                 Ok(())
             }
             Progress::Planned { plans } => {
-                self.plans = *plans;
+                self.plans += *plans;
                 self.line(&format!("{}: {}", self.scenario, many(*plans, "plan", "plans")))
             }
-            Progress::Tried { .. } => {
+            Progress::Tried { scenario, .. } => {
                 self.tried += 1;
-                self.now_and_then()
+                self.now_and_then(scenario)
             }
             Progress::Found(finding) => {
                 self.findings += 1;
@@ -78,14 +77,13 @@ impl Shown {
         self.to.flush()
     }
 
-    fn now_and_then(&mut self) -> Result<()> {
+    fn now_and_then(&mut self, scenario: &str) -> Result<()> {
         let pause = if self.live.is_some() { SHORTEST } else { LONGEST };
         if self.written.is_some_and(|written| written.elapsed() < pause) {
             return Ok(());
         }
         let text = format!(
-            "{}: {} of {} tried, {} so far, {} s",
-            self.scenario,
+            "{} of {} tried, {} so far, {} s: {scenario}",
             self.tried,
             many(self.plans, "plan", "plans"),
             many(self.findings, "finding", "findings"),
@@ -157,11 +155,11 @@ mod tests {
         expect![[r#"
             1 scenario to learn
             recreate of db.yaml: 2 plans
-            recreate of db.yaml: 1 of 2 plans tried, 0 findings so far, 0 s
+            1 of 2 plans tried, 0 findings so far, 0 s: recreate
         "#]]
         .assert_eq(&told(None));
         let live = told(Some(40));
         let (_, live) = live.split_once("plans\n").unwrap();
-        assert_eq!(live, "\rrecreate of db.yaml: 1 of 2 plans tried,\u{1b}[K\r\u{1b}[K", "39 of its columns");
+        assert_eq!(live, "\r1 of 2 plans tried, 0 findings so far, \u{1b}[K\r\u{1b}[K", "39 of its columns");
     }
 }

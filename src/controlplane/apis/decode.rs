@@ -289,8 +289,15 @@ impl Walk {
         };
         let Some(inner) = &schema.items else { return Ok(()) };
         for (i, item) in list.iter_mut().enumerate() {
-            if item.is_null() && !inner.properties.is_empty() {
-                *item = Value::Object(Map::new());
+            if item.is_null() {
+                // Go leaves what such an item begins with.
+                *item = match inner.kind {
+                    Kind::String => Value::from(""),
+                    Kind::Integer | Kind::Number => Value::from(0),
+                    Kind::Boolean => Value::from(false),
+                    _ if !inner.properties.is_empty() => Value::Object(Map::new()),
+                    _ => Value::Null,
+                };
             }
             let step = Step::Item(i);
             self.value(item, inner, Place { outer: Some(&place), step, ..place })?;

@@ -12,7 +12,7 @@ use opdev_object::apply::compact;
 use opdev_object::go::kind::kind as go_kind;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
-use opdev_registry::{AcceptError, Change, Context, FieldValidation, UpdateMethod, accept, fields};
+use opdev_registry::{AcceptError, Change, Context, FieldValidation, UpdateMethod, accept_applied, fields};
 use serde_json::Value;
 
 /// The kind of patch that a request carries.
@@ -115,9 +115,9 @@ impl Call<'_> {
                     return Err(wrong);
                 }
                 // Without a version it would be read as the internal one, whose fields have no names.
-                if object["apiVersion"].as_str().is_none_or(str::is_empty)
-                    && object["kind"] == resource.kind.as_str()
-                {
+                let is_its =
+                    |kind: &Value| kind.as_str().is_none_or(|kind| kind.is_empty() || kind == resource.kind);
+                if object["apiVersion"].as_str().is_none_or(str::is_empty) && is_its(&object["kind"]) {
                     return Err(unnamed(ctx, &object, &key.name));
                 }
             }
@@ -231,7 +231,7 @@ impl Call<'_> {
     fn fit(&self, ctx: &mut Context, object: Value, applied: &Value) -> Result<Value, Status> {
         let resource = self.resource();
         let validation = std::mem::replace(&mut ctx.validation, FieldValidation::Ignore);
-        let fit = accept(ctx, resource, object);
+        let fit = accept_applied(ctx, resource, object);
         ctx.validation = validation;
         let (namespace, name) = (metadata::text(applied, "namespace"), metadata::text(applied, "name"));
         fit.map_err(|unfit| {

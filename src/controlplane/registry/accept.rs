@@ -48,7 +48,21 @@ fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
 
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in
 /// defaults.
-pub fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, AcceptError> {
+pub fn accept(ctx: &mut Context, resource: &Resource, object: Value) -> Result<Value, AcceptError> {
+    accept_with(ctx, resource, object, schema::default)
+}
+
+/// As `accept`, for the result of an apply: in a custom resource each null stays that has no default.
+pub fn accept_applied(ctx: &mut Context, resource: &Resource, object: Value) -> Result<Value, AcceptError> {
+    accept_with(ctx, resource, object, schema::default_of_applied)
+}
+
+fn accept_with(
+    ctx: &mut Context,
+    resource: &Resource,
+    mut object: Value,
+    of_schema: fn(&mut Value, &SchemaRef),
+) -> Result<Value, AcceptError> {
     note_labels(ctx, resource, &object);
     let unknown = strip(resource, &mut object).map_err(AcceptError::Malformed)?;
     match ctx.validation {
@@ -56,7 +70,7 @@ pub fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Resu
         FieldValidation::Warn => unknown.into_iter().for_each(|text| ctx.warn(text)),
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
-    complete(resource, &mut object);
+    complete(resource, &mut object, of_schema);
     object["apiVersion"] = Value::from(resource.api_version());
     object["kind"] = Value::from(resource.kind.as_str());
     Ok(object)
@@ -104,9 +118,9 @@ fn embedded(value: &mut Value, schema: &SchemaRef) {
 }
 
 /// Fills in defaults.
-fn complete(resource: &Resource, object: &mut Value) {
+fn complete(resource: &Resource, object: &mut Value, of_schema: fn(&mut Value, &SchemaRef)) {
     if resource.custom.is_some() {
-        schema::default(object, resource.schema());
+        of_schema(object, resource.schema());
     } else {
         (strategy_of(resource).set_defaults)(resource, object);
     }

@@ -39,7 +39,7 @@ mod warnings;
 mod write;
 
 pub use accept::AcceptError;
-pub use accept::accept;
+pub use accept::{accept, accept_applied};
 pub use admit::AdmissionSubject;
 pub use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};

@@ -15,7 +15,7 @@ mod prune;
 mod typed;
 mod versions;
 
-use crate::facts::SHOWN_FROM_ONE;
+use crate::facts::{SHOWN_FROM_ONE, minors};
 use crate::fieldset::{Comparison, FieldSet, compare};
 use crate::meta;
 use crate::schema::{Kind, SchemaRef, same};
@@ -319,20 +319,25 @@ impl FieldManager<'_> {
             Some(live) => managed::without(live),
             None => Cow::Owned(self.unwritten(new)),
         };
-        // An object of which it cannot be said who owns what has no managers from now on, as on the real
-        // server.
+        // Where it cannot be said who owns what, all is as it was from 1.37 on. Older servers forget all.
+        let as_before = |new: &mut Value| {
+            let live = live.filter(|_| minors::since(37));
+            if let Some(entries) = live.and_then(|live| live["metadata"].get("managedFields")) {
+                new["metadata"]["managedFields"] = entries.clone();
+            }
+        };
         if self.reconcile(&mut managers, &old).is_err() {
-            return;
+            return as_before(new);
         }
         // An object that nobody owned so far stays so.
         if managers.0.is_empty() && live.and_then(meta::uid).is_some() {
             return;
         }
         if self.fits(new).and_then(|()| self.fits(&old)).is_err() {
-            return;
+            return as_before(new);
         }
         if self.track(&old, new, &mut managers).is_err() {
-            return;
+            return as_before(new);
         }
         managers.cap();
         managers.write(new);

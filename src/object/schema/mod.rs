@@ -21,7 +21,7 @@ pub use model::{
 };
 pub use pattern::Pattern;
 pub use presence::missing;
-pub use prune::{default, prune};
+pub use prune::{default, default_of_applied, prune};
 pub(crate) use step::{Step, below};
 pub(crate) use validate::same;
 pub use validate::{admit, admit_unless, unchanged, validate, validate_at, validate_update};

@@ -89,22 +89,39 @@ fn walk_object(
 
 /// Fills in defaults. A `null` where the schema allows none takes the default, or goes.
 pub fn default(value: &mut Value, schema: &SchemaRef) {
+    fill(value, schema, Nulls::Go);
+}
+
+/// Fills in defaults of what an apply has made. A `null` without a default stays, for the schema to refuse:
+/// only a body that is read loses it.
+pub fn default_of_applied(value: &mut Value, schema: &SchemaRef) {
+    fill(value, schema, Nulls::Stay);
+}
+
+/// What becomes of a `null` that the schema does not allow, and that has no default.
+#[derive(Clone, Copy, PartialEq)]
+enum Nulls {
+    Go,
+    Stay,
+}
+
+fn fill(value: &mut Value, schema: &SchemaRef, nulls: Nulls) {
     match value {
-        Value::Object(map) => default_object(map, schema),
+        Value::Object(map) => default_object(map, schema, nulls),
         Value::Array(items) => {
             let Some(item_schema) = &schema.items else { return };
             for item in items {
                 if item.is_null() && !item_schema.nullable_here() {
                     *item = item_schema.default_value().cloned().unwrap_or(Value::Null);
                 }
-                default(item, item_schema);
+                fill(item, item_schema, nulls);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn default_object(map: &mut Map<String, Value>, schema: &SchemaRef) {
+fn default_object(map: &mut Map<String, Value>, schema: &SchemaRef, nulls: Nulls) {
     for (name, property) in &schema.properties {
         let missing = match map.get(name) {
             None => true,
@@ -114,21 +131,26 @@ fn default_object(map: &mut Map<String, Value>, schema: &SchemaRef) {
         if missing {
             match property.default_value() {
                 Some(value) => _ = map.insert(name.clone(), value.clone()),
-                None if is_free_form(property) => {}
+                None if is_free_form(property) || nulls == Nulls::Stay => {}
                 None => _ = map.remove(name),
             }
         }
     }
-    for (name, value) in map.iter_mut() {
+    map.retain(|name, value| {
         if let Some(property) = schema.properties.get(name) {
-            default(value, property);
+            fill(value, property, nulls);
         } else if let Some(Additional::Schema(other)) = &schema.additional {
             if value.is_null() && !other.nullable_here() {
-                *value = other.default_value().cloned().unwrap_or(Value::Null);
+                match other.default_value() {
+                    Some(default) => value.clone_from(default),
+                    None if nulls == Nulls::Stay || is_free_form(other) => {}
+                    None => return false,
+                }
             }
-            default(value, other);
+            fill(value, other, nulls);
         }
-    }
+        true
+    });
 }
 
 /// Where a null may mean something although the schema does not say so.

@@ -253,6 +253,13 @@ fn defaults_are_filled_in() {
         default(&mut value, &schema);
         assert_eq!(value, expected);
     }
+    let typed = spec(json!({"type": "object", "properties": {"plain": {"type": "string"},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}}}}));
+    let given = json!({"spec": {"plain": null, "map": {"other": null, "more": "x"}}});
+    let (mut read, mut applied) = (given.clone(), given.clone());
+    default(&mut read, &typed);
+    default_of_applied(&mut applied, &typed);
+    assert_eq!((read, applied), (json!({"spec": {"map": {"more": "x"}}}), given), "an apply keeps null");
     let config_map = facts().schema(&Gvk::new("", "v1", "ConfigMap")).unwrap();
     let mut value = json!({"data": {"a": null, "b": "c"}, "immutable": null});
     default(&mut value, &config_map);

@@ -96,7 +96,7 @@ impl Bench<'_> {
         tell: &mut impl FnMut(&Progress),
     ) {
         let class = disturbance.class();
-        report.count(class);
+        report.count_of(self.scenario, class);
         report.note_once(by_chance(&attempt.ran.outcome.opened));
         if !attempt.ran.met {
             report.unmet += 1;
@@ -140,7 +140,8 @@ impl Bench<'_> {
     }
 }
 
-/// Tries the plans of a scenario. What ends otherwise is made smaller beside the plans that follow.
+/// Tries the plans of a scenario, and gives those back for which there was no time. What ends otherwise is
+/// made smaller beside the plans that follow.
 pub(super) async fn tried(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
@@ -149,18 +150,17 @@ pub(super) async fn tried(
     alarms: &mut Vec<Alarm>,
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
-    tell(&Progress::Planned { plans: all.len() });
+) -> Result<Vec<Disturbance>> {
     let steps = words(scenario);
     let over = &over;
     let bench = &Bench { input, prepared, scenario, known, steps: &steps };
     let one = |disturbance: Disturbance| async move {
         let turn = prepared.turns.plan().await;
         if over() {
-            return None;
+            return (disturbance, None);
         }
         let attempt = bench.attempt(&disturbance, turn).await;
-        Some((disturbance, attempt))
+        (disturbance, Some(attempt))
     };
     // One after the other: the turns of all of them would come before new plans.
     let one_by_one = &tokio::sync::Mutex::new(());
@@ -172,6 +172,7 @@ pub(super) async fn tried(
     };
     let mut runs = stream::iter(all).map(one).buffered(waiting(prepared));
     let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
+    let mut left = Vec::new();
     loop {
         let ended = tokio::select! {
             Some(new) = shrinking.next(), if !shrinking.is_empty() => {
@@ -180,15 +181,15 @@ pub(super) async fn tried(
             }
             ended = runs.next() => ended,
         };
-        let Some(ended) = ended else { break };
-        let Some((disturbance, attempt)) = ended else {
-            report.left_out += 1;
-            continue;
-        };
+        let Some((disturbance, attempt)) = ended else { break };
         let attempt = match attempt {
-            Ok(attempt) => attempt,
-            Err(_) if input.shutdown.is_cancelled() => continue,
-            Err(error) => {
+            None => {
+                left.push(disturbance);
+                continue;
+            }
+            Some(Ok(attempt)) => attempt,
+            Some(Err(_)) if input.shutdown.is_cancelled() => continue,
+            Some(Err(error)) => {
                 let words = disturbance.words(&scenario.steps);
                 report.problems.push(format!("{}, {words}: {error:#}", scenario.title()));
                 continue;
@@ -208,5 +209,6 @@ pub(super) async fn tried(
     while let Some(new) = shrinking.next().await {
         found(input, new, alarms, report, tell)?;
     }
-    alike.into_iter().try_for_each(|new| found(input, new, alarms, report, tell))
+    alike.into_iter().try_for_each(|new| found(input, new, alarms, report, tell))?;
+    Ok(left)
 }

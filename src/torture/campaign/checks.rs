@@ -270,5 +270,8 @@ async fn bad_rollout(
     let learnt = known.learnt(scenario);
     tell(&Progress::Learned(learnt.clone()));
     report.learned.push(learnt);
-    tried(input, prepared, (scenario, known, vec![bad]), over, alarms, report, tell).await
+    tell(&Progress::Planned { plans: 1 });
+    let left = tried(input, prepared, (scenario, known, vec![bad]), over, alarms, report, tell).await?;
+    report.left_out += left.len();
+    Ok(())
 }

@@ -14,7 +14,7 @@ mod stranger;
 
 use super::fields::campaign::{fields, replay_field};
 use super::input::{NoEnvironment, TortureInput, unlearned};
-use super::plan::{Class, plans};
+use super::plan::{Class, Disturbance, plans};
 use super::replay::{Replay, Replayed};
 use super::report::{Progress, Report};
 use super::ruled::by_chance;
@@ -26,10 +26,12 @@ use anyhow::Result;
 use attempt::tried;
 use checks::{checks, replay_check};
 use learn::{Facts, Known, UNDISTURBED, learn, once, words};
+use opdev_pace::shares::Shares;
 use opdev_pace::windows::FIRST_WINDOW;
 use opdev_steps::scenario::{Sample, Scenario, is_named};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Tortures the operator of a project.
@@ -45,13 +47,14 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     let until = input.time.map(|time| Instant::now() + time);
     tell(&Progress::Begun { scenarios: wanted_scenarios(input, &prepared) });
     let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
+    let mut shares = Shares::new(until, wanted_scenarios(input, &prepared));
     for (sample, scale) in &prepared.samples {
         if input.fields {
             fields(input, &prepared, sample, over, &mut alarms, &mut report, &mut tell).await?;
             continue;
         }
         let of = (sample, scale.as_deref());
-        all_of(input, &prepared, of, over, &mut alarms, &mut report, &mut tell).await?;
+        all_of(input, &prepared, of, (&mut shares, over), &mut alarms, &mut report, &mut tell).await?;
     }
     report.interrupted = input.shutdown.is_cancelled();
     report.took = began.elapsed();
@@ -70,18 +73,19 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     Ok(report)
 }
 
-/// All scenarios of a sample. The next one is learned while the plans of one are tried. Those that follow
-/// from what the operator makes come once that is known: they take little time.
+/// All scenarios of a sample. The next one is learned while the plans of one are tried. Plans for which the
+/// share of their scenario is too short come at the end. Scenarios that follow from what the operator makes
+/// come once that is known: they take little time.
 async fn all_of(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
     (sample, scale): (&Sample, Option<&str>),
-    over: impl Fn() -> bool + Copy,
+    (shares, over): (&mut Shares, impl Fn() -> bool + Copy),
     alarms: &mut Vec<Alarm>,
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
-    let mut checked = false;
+    let (mut checked, mut rest) = (false, Vec::new());
     let all = prepared.scenarios(sample, scale).into_iter();
     let mut all = all.filter(|scenario| is_wanted(input, &scenario.name)).map(Arc::new);
     let mut next = learned(input, prepared, all.next(), over).await;
@@ -89,17 +93,24 @@ async fn all_of(
         // Once the time is over, nothing more is learned.
         let shutdown = input.shutdown.child_token();
         let of_next = TortureInput { shutdown: shutdown.clone(), ..input.clone() };
+        let (share, next_is_known) = (shares.next(Instant::now()), AtomicBool::new(false));
+        // While the next one is not known, there is nothing better to do.
+        let share_over = || {
+            let is_over = share.is_some_and(|share| Instant::now() >= share);
+            over() || (is_over && next_is_known.load(Ordering::Relaxed))
+        };
         let plans_of = async {
             match known {
                 Some(Ok(known)) => {
                     let of = (&scenario, &known);
-                    all_plans(input, prepared, of, over, alarms, report, tell).await?;
+                    let left = all_plans(input, prepared, of, share_over, alarms, report, tell).await?;
                     // A scenario may have its sample in another place.
                     if !checked && scenario.sample == *sample {
                         checked = true;
                         let facts = Some(Facts::of(&known));
                         checks(input, prepared, (sample, facts), over, alarms, report, tell).await?;
                     }
+                    rest.push((Arc::clone(&scenario), known, left));
                 }
                 Some(Err(error)) if !over() => {
                     report.problems.push(format!("{}: {error:#}", scenario.title()));
@@ -111,9 +122,18 @@ async fn all_of(
             }
             anyhow::Ok(())
         };
-        let (ended, after) = tokio::join!(plans_of, learned(&of_next, prepared, all.next(), over));
+        let of_next = async {
+            let next = learned(&of_next, prepared, all.next(), over).await;
+            next_is_known.store(true, Ordering::Relaxed);
+            next
+        };
+        let (ended, after) = tokio::join!(plans_of, of_next);
         ended?;
         next = after;
+    }
+    for (scenario, known, left) in rest {
+        let left = tried(input, prepared, (&scenario, &known, left), over, alarms, report, tell).await?;
+        report.left_out += left.len();
     }
     if !checked && !input.shutdown.is_cancelled() {
         checks(input, prepared, (sample, None), over, alarms, report, tell).await?;
@@ -136,7 +156,7 @@ async fn learned(
     Some((scenario, Some(known)))
 }
 
-/// Tells of a scenario that was learned, and tries all of its plans.
+/// Tells of a scenario that was learned, and tries its plans; gives those back for which there was no time.
 async fn all_plans(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
@@ -145,7 +165,7 @@ async fn all_plans(
     alarms: &mut Vec<Alarm>,
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
+) -> Result<Vec<Disturbance>> {
     let learnt = known.learnt(scenario);
     tell(&Progress::Learned(learnt.clone()));
     report.learned.push(learnt);
@@ -168,6 +188,7 @@ async fn all_plans(
     let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
     let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
     let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
+    tell(&Progress::Planned { plans: all.len() });
     tried(input, prepared, (scenario, known, all), over, alarms, report, tell).await
 }
 

@@ -6,6 +6,8 @@ use super::pod;
 use super::workloads::mismatch;
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::schedule;
+use opdev_object::facts::minors;
+use opdev_object::names::dns1123_label;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
@@ -99,22 +101,18 @@ fn limits(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Validates the labels and the selector, with the job's uid and name, that tie a job to its pods, unless the
-/// user manages them. A job that was without the prefixed labels may stay so.
+/// Validates the labels and the selector, with the job's uid and name, that tie a new job to its pods, unless
+/// the user manages them. A change is not asked for them again.
 pub fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let (spec, metadata) = (&object["spec"], &object["metadata"]);
-    if spec["manualSelector"] == true || spec["selector"].is_null() {
+    if spec["manualSelector"] == true || spec["selector"].is_null() || current.is_some() {
         return;
     }
     let labels = &spec["template"]["metadata"]["labels"];
-    let had = |old: &Value, name: &str| old["spec"]["template"]["metadata"]["labels"].get(name).is_some();
-    let prefixed = |name: &str| format!("batch.kubernetes.io/{name}");
     let parts = [("controller-uid", &metadata["uid"]), ("job-name", &metadata["name"])];
     let mut expected: Vec<(String, &Value)> =
         parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-    if current.is_none_or(|old| parts.iter().all(|(name, _)| had(old, &prefixed(name)))) {
-        expected.extend(parts.iter().map(|(name, value)| (prefixed(name), *value)));
-    }
+    expected.extend(parts.iter().map(|(name, value)| (format!("batch.kubernetes.io/{name}"), *value)));
     for (name, value) in &expected {
         let field = format!("spec.template.metadata.labels[{name}]");
         let detail = format!("must be '{}'", value.as_str().unwrap_or_default());
@@ -215,13 +213,14 @@ fn time_zone(zone: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// The template must not change. The placement and the requests of its pods may change while the job is
-/// suspended, is known to be, and has no pods that run.
+/// suspended, is known to be, and has no pods that run. From 1.36 on a job that never began is known to be.
 fn template(new: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let suspended = current["spec"]["suspend"] == true;
     let conditions = current["status"]["conditions"].as_array();
-    let known = conditions
-        .is_some_and(|list| list.iter().any(|c| c["type"] == "Suspended" && c["status"] == "True"))
-        && current["status"]["active"].as_i64().unwrap_or(0) == 0;
+    let said =
+        conditions.is_some_and(|list| list.iter().any(|c| c["type"] == "Suspended" && c["status"] == "True"));
+    let never_began = current["status"]["startTime"].is_null() && minors::since(36);
+    let known = (said || never_began) && current["status"]["active"].as_i64().unwrap_or(0) == 0;
     let old = &current["spec"]["template"];
     if !(suspended && known) {
         immutable("spec.template", new, old, causes);
@@ -289,4 +288,20 @@ pub fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     );
     immutable("spec.managedBy", &new["managedBy"], &old["managedBy"], causes);
     immutable("spec.successPolicy", &new["successPolicy"], &old["successPolicy"], causes);
+    if minors::since(37) {
+        pod_names(object, causes);
+    }
+}
+
+/// Validates that the last pod of an indexed job can have its host name.
+pub fn pod_names(object: &Value, causes: &mut Vec<Cause>) {
+    let (spec, name) = (&object["spec"], &object["metadata"]["name"]);
+    let count =
+        spec["completions"].as_i64().filter(|count| *count > 0 && spec["completionMode"] == "Indexed");
+    let (Some(count), Some(text)) = (count, name.as_str()) else { return };
+    let last = format!("{text}-{}", count - 1);
+    if !dns1123_label(&last).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {last}");
+        causes.push(Cause::invalid("metadata.name", name, &detail));
+    }
 }

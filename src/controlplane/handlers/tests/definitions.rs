@@ -180,9 +180,9 @@ async fn only_the_definition_that_is_meant_is_deleted() {
 }
 
 #[tokio::test]
-async fn who_owns_what_is_unknown_where_an_object_fits_its_schema_no_more() {
+async fn an_object_that_fits_its_schema_no_more_keeps_its_owners() {
     let api = with_widgets().await;
-    post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
+    let made = post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
     let mut other = get(&api, &format!("{CRDS}/widgets.ex.io")).await.expect(StatusCode::OK);
     let schema = &mut other["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     schema["properties"]["color"] = json!({"type": "integer"});
@@ -194,16 +194,41 @@ async fn who_owns_what_is_unknown_where_an_object_fits_its_schema_no_more() {
     let scaled = json!({"spec": {"replicas": 2}});
     let scaled = ask_as(&api, "PATCH", &uri, MERGE, scaled).await.expect(StatusCode::OK);
     assert_eq!(scaled["spec"], json!({"color": "red", "replicas": 2}));
-    assert!(scaled["metadata"].get("managedFields").is_none());
+    assert!(made["metadata"]["managedFields"].is_array());
+    assert_eq!(scaled["metadata"]["managedFields"], made["metadata"]["managedFields"]);
     let config = json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"replicas": 3}});
     let applied =
         ask_as(&api, "PATCH", &format!("{uri}?fieldManager=m"), "application/apply-patch+yaml", config).await;
     assert_eq!(
         applied.message(),
-        "failed to create manager for existing fields: failed to convert new object (default/a; ex.io/v1, Kind=Widget) \
-         to smd typed: .spec.color: expected numeric (int or float), got string"
+        "failed to create typed live object (default/a; ex.io/v1, Kind=Widget): .spec.color: expected numeric (int or \
+         float), got string"
     );
     applied.expect(StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+#[tokio::test]
+async fn an_apply_keeps_null_and_a_body_loses_it() {
+    let api = with_widgets().await;
+    let mut object = widget("a");
+    object["status"] = json!({"selector": null});
+    object["spec"]["replicas"] = Value::Null;
+    let made = post(&api, WIDGETS, object.clone()).await.expect(StatusCode::CREATED);
+    assert_eq!(made["spec"], json!({"color": "red", "replicas": 1}));
+    let uri = |part: &str| format!("{WIDGETS}/b{part}?fieldManager=m");
+    const APPLY: &str = "application/apply-patch+yaml";
+    object["metadata"]["name"] = json!("b");
+    let applied = ask_as(&api, "PATCH", &uri(""), APPLY, object.clone()).await.expect(StatusCode::CREATED);
+    assert_eq!(applied["spec"], json!({"color": "red", "replicas": 1}), "a default takes the place of null");
+    let refused = ask_as(&api, "PATCH", &uri("/status"), APPLY, object.clone()).await;
+    assert!(refused.message().contains("must be of type string: \"null\""), "{}", refused.message());
+    object["spec"]["color"] = Value::Null;
+    let refused = ask_as(&api, "PATCH", &uri(""), APPLY, object).await;
+    assert!(
+        refused.message().contains("spec.color in body must be of type string: \"null\""),
+        "{}",
+        refused.message()
+    );
 }
 
 #[tokio::test]

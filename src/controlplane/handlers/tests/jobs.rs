@@ -77,9 +77,28 @@ async fn jobs_are_tied_to_their_pods_by_uid_and_name() {
     let loose = json!({"spec": {"template": {"metadata": {"labels": null}}}});
     let loose = ask_as(&api, "PATCH", &format!("{JOBS}/plain"), MERGE, loose).await;
     let loose = loose.expect(StatusCode::UNPROCESSABLE_ENTITY);
-    let required = |cause: &&Value| cause["message"] == "Required value: must be 'plain'";
     let causes = loose["details"]["causes"].as_array().unwrap();
-    assert_eq!(causes.iter().filter(required).count(), 2);
+    let fields: Vec<&Value> = causes.iter().map(|cause| &cause["field"]).collect();
+    assert_eq!(
+        fields,
+        ["spec.template.metadata.labels", "spec.template"],
+        "names and uid are not asked for again"
+    );
+}
+
+#[tokio::test]
+async fn the_last_pod_of_an_indexed_job_has_a_host_name() {
+    let api = api();
+    let job = |name: &str, count: u32| {
+        json!({"metadata": {"name": name}, "spec": {"completionMode": "Indexed", "completions": count,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
+    };
+    let long = "i".repeat(61);
+    let refused = post(&api, JOBS, job(&long, 11)).await;
+    let detail = format!("will not able to create pod with invalid DNS label: {long}-10");
+    assert!(refused.message().ends_with(&detail), "{}", refused.message());
+    assert_eq!(post(&api, JOBS, job("a.b", 2)).await.code, 422);
+    post(&api, JOBS, job(&long, 10)).await.expect(StatusCode::CREATED);
 }
 
 /// The fields of the causes of a strategic patch, or none where it is taken.
@@ -101,7 +120,11 @@ async fn where_the_pods_of_a_suspended_job_go_may_change_once_it_is_known_to_be(
         pod(json!({"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "k", "operator": "Exists"}],
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1,
             "preference": {"matchExpressions": [{"key": "k", "operator": "Exists"}]}}]}}}));
-    assert_eq!(refused(&api, &uri, place.clone()).await, ["spec.template"]);
+    assert!(refused(&api, &uri, place.clone()).await.is_empty(), "it never began");
+    let began = json!({"status": {"startTime": "2026-01-01T00:00:00Z"}});
+    ask_as(&api, "PATCH", &format!("{uri}/status"), MERGE, began).await.expect(StatusCode::OK);
+    let gone = pod(json!({"nodeSelector": null}));
+    assert_eq!(refused(&api, &uri, gone).await, ["spec.template"]);
     let known = json!({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}});
     ask_as(&api, "PATCH", &format!("{uri}/status"), MERGE, known).await.expect(StatusCode::OK);
     assert!(refused(&api, &uri, place.clone()).await.is_empty());

@@ -175,6 +175,30 @@ async fn a_patch_that_takes_the_name_away_is_told_of_that_first() {
 }
 
 #[tokio::test]
+async fn a_patch_that_takes_kind_and_version_away_leaves_no_name() {
+    let api = api();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    post(&api, maps, json!({"metadata": {"name": "a"}})).await.expect(StatusCode::CREATED);
+    let remove = |fields: &[&str]| fields.iter().map(|at| json!({"op": "remove", "path": at})).collect();
+    for (fields, code) in [(&["/apiVersion", "/kind"][..], 400), (&["/apiVersion"], 400), (&["/kind"], 200)] {
+        let patch: Value = remove(fields);
+        let answer = ask_as(&api, "PATCH", &format!("{maps}/a"), JSON, patch).await;
+        assert_eq!(answer.code, code, "{fields:?}: {}", answer.message());
+    }
+}
+
+#[tokio::test]
+async fn a_null_in_a_list_of_a_built_in_kind_is_what_such_an_item_begins_with() {
+    let api = api();
+    let labels = json!({"app": "a"});
+    let container = json!({"name": "c", "image": "i", "command": [null, "x"]});
+    let deployment = json!({"metadata": {"name": "nulls"}, "spec": {"selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
+    let made = post(&api, DEPLOYMENTS, deployment).await.expect(StatusCode::CREATED);
+    assert_eq!(made["spec"]["template"]["spec"]["containers"][0]["command"], json!(["", "x"]));
+}
+
+#[tokio::test]
 async fn an_apply_that_fits_no_schema_is_told_of_that_before_its_uid() {
     let api = api();
     let config = |spec: Value| json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "uid": "other"}, "spec": spec});

@@ -32,7 +32,12 @@ pub(super) static ALL: &[Strategy] = &[
         takes_template_labels: true,
         prepare_create: set_selector,
         validate_generated: batch::generated,
-        validate: |_, object, _, causes| batch::alone(&object["spec"], causes),
+        validate: |_, object, current, causes| {
+            batch::alone(&object["spec"], causes);
+            if current.is_none() {
+                batch::pod_names(object, causes);
+            }
+        },
         validates_updates_twice: true,
         validate_change: batch::update,
         validate_status: job_status::update,

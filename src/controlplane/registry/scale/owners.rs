@@ -113,7 +113,10 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
             entry["fieldsV1"] = only(path);
             entry
         });
-    fresh.chain(kept.iter().cloned()).collect()
+    let mut all: Vec<Value> = fresh.chain(kept.iter().cloned()).collect();
+    // Those of applies stand before the others.
+    all.sort_by_key(|entry| entry["operation"] != "Apply");
+    all
 }
 
 #[cfg(test)]
