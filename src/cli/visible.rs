@@ -23,7 +23,7 @@ pub(super) fn err() -> Visible<Stderr> {
     Visible(std::io::stderr())
 }
 
-/// Standard error as a terminal whose last line can be written anew, with its columns. Whoever writes makes the
+/// Standard error as a terminal whose last line can be written anew, with its columns. The writer makes the
 /// text visible. `None` where it is no such terminal.
 pub(super) fn live_err() -> Option<(Stderr, usize)> {
     let is_dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");

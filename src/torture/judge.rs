@@ -439,8 +439,8 @@ pub(super) fn snapshots(one: &Snapshot, other: &Snapshot, rule: Rule) -> Vec<Dif
 /// The conditions of a status.
 const CONDITIONS: &str = ".status.conditions[";
 
-/// Returns true if there are two conditions of one type: then they are not told apart by that. They say what was
-/// so at some time, and not what is so in the end.
+/// Returns true if there are two conditions of one type: then they are not told apart by that. They say what
+/// was so at some time, and not what is so in the end.
 fn keep_history(fields: &Fields) -> bool {
     let first = format!("{CONDITIONS}0]");
     fields.range(first.clone()..).next().is_some_and(|(path, _)| path.starts_with(&first))

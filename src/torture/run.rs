@@ -93,7 +93,7 @@ pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
     let (mut stuck, mut ends, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..input.scenario.steps.len() {
         let ended = tokio::select! {
-            ended = stage.step(at, &revisions) => ended?,
+            ended = stage.whole_step(at, &revisions) => ended?,
             () = input.shutdown.cancelled() => bail!("broken off"),
         };
         ends.push(stage.snapshot(|object| !is_of(object, bystander)));
@@ -273,6 +273,18 @@ impl<'a> Stage<'a> {
             operator.kill().await;
         }
         self.plane.stop().await;
+    }
+
+    /// A step. After the last one the operator gets the time that the run lingers.
+    async fn whole_step(&mut self, at: usize, revisions: &[u64]) -> Result<Option<String>> {
+        let ended = self.step(at, revisions).await?;
+        let linger = self.input.windows.linger();
+        let is_last = at + 1 == self.input.scenario.steps.len();
+        if ended.is_none() && is_last && !linger.is_zero() {
+            tokio::time::sleep(linger).await;
+            self.rest().await?;
+        }
+        Ok(ended)
     }
 
     /// Does a step, and what the plan says about it; why it did not come to its end, where it did not.

@@ -381,7 +381,7 @@ fn an_object_that_fits_its_schema_no_more_keeps_its_managers() {
         live.apply("a", &json!({"spec": {"note": "n"}}), true).unwrap_err(),
         "failed to create typed live object (default/web; ex.io/v1, Kind=Web): .spec.size: expected numeric (int or float), got string"
     );
-    // What was there did not fit, so that nobody owns what takes its place. An item that is there twice fits.
+    // The old value did not fit, so that nobody owns the new one. An item that is there twice does fit.
     live.update("b", &json!({"spec": {"size": 1, "twice": ["x", "x"]}}));
     live.apply("a", &json!({"spec": {"note": "n"}}), false).unwrap();
     let names: Vec<String> = live.managers().into_iter().map(|entry| entry.0).collect();

@@ -98,7 +98,7 @@ pub fn default_of_applied(value: &mut Value, schema: &SchemaRef) {
     fill(value, schema, Nulls::Stay);
 }
 
-/// What becomes of a `null` that the schema does not allow, and that has no default.
+/// The end of a `null` that the schema does not allow, and that has no default.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
     Go,

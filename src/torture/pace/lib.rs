@@ -1,5 +1,6 @@
 //! The pace of a torture: whose turn it is (`turns`), how much of the time each scenario gets (`shares`), and
-//! how long a program has to be quiet before a run goes on (`windows`). Knows nothing of operators and objects.
+//! how long a program has to be quiet before a run goes on (`windows`). Knows nothing of operators and
+//! objects.
 
 pub mod shares;
 pub mod turns;

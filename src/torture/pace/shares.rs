@@ -1,4 +1,4 @@
-//! The time of a campaign, shared among its scenarios: whoever comes late gets as much as whoever comes first.
+//! The time of a campaign, shared among its scenarios: a late one gets as much as an early one.
 
 use std::time::{Duration, Instant};
 

@@ -19,6 +19,9 @@ const TOLD: Duration = Duration::from_millis(150);
 /// A program is given more time where it ended otherwise: it may have been about to go on.
 const PATIENT: (u32, Duration) = (3, Duration::from_secs(2));
 
+/// More than half a minute, by which many programs look at everything again.
+const LINGER: Duration = Duration::from_secs(40);
+
 /// The window where something is tried again.
 pub fn patient(window: Duration) -> Duration {
     (window * PATIENT.0).clamp(PATIENT.1, WINDOWS.1)
@@ -49,11 +52,13 @@ pub struct Windows {
     all: Duration,
     /// By the number of the step, while nothing has been disturbed; none where all are alike.
     steps: Vec<Duration>,
+    /// How long the end of the last step is given beside that.
+    linger: Duration,
 }
 
 impl From<Duration> for Windows {
     fn from(all: Duration) -> Windows {
-        Windows { all, steps: Vec::new() }
+        Windows { all, steps: Vec::new(), linger: Duration::ZERO }
     }
 }
 
@@ -67,7 +72,17 @@ impl Windows {
             let gaps = runs.iter().filter_map(|gaps| gaps.get(step).copied());
             learned(least, gaps).min(all)
         };
-        Windows { all, steps: (0..count).map(of).collect() }
+        Windows { all, steps: (0..count).map(of).collect(), linger: Duration::ZERO }
+    }
+
+    /// With time for a program that looks at everything once in half a minute: a late status is not wrong.
+    pub fn lingering(self) -> Windows {
+        Windows { linger: LINGER, ..self }
+    }
+
+    /// How long the end of the last step is given beside its window.
+    pub fn linger(&self) -> Duration {
+        self.linger
     }
 
     /// The longest one.
@@ -100,6 +115,7 @@ mod tests {
         assert_eq!([at(Some(1), false), at(Some(2), false)], [ms(4800), STEP]);
         assert_eq!([at(Some(2), true), at(Some(7), false)], [ms(4800); 2]);
         assert_eq!(Windows::from(ms(20)).at(Some(1), false), ms(20));
+        assert_eq!([Windows::from(ms(20)).linger(), windows.lingering().linger()], [Duration::ZERO, LINGER]);
     }
 
     #[test]

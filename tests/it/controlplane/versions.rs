@@ -1,5 +1,5 @@
 //! Owners of the fields of a custom resource that is written at several versions of its definition, beside
-//! what the real server (1.36) answered to the same requests: `tests/golden/managers/versions.txt`.
+//! what the real server (1.37.2) answered to the same requests: `tests/golden/managers/versions.txt`.
 
 use super::webhooks::{ask, ask_as, bare_plane};
 use opdev_controlplane::ControlPlane;
