@@ -209,6 +209,8 @@ pub(super) struct Learned {
     masked: BTreeSet<(String, String)>,
     /// Objects that not all of them have.
     unsteady: BTreeSet<String>,
+    /// Objects whose conditions are a history in one of them.
+    histories: BTreeSet<String>,
     /// The smallest and the largest number of times.
     history: BTreeMap<String, (Counts, Counts)>,
     /// The largest number of times that the operator itself deleted each object.
@@ -235,6 +237,9 @@ impl Learned {
                 }
             }
         }
+        let all = runs.iter().flat_map(|run| &run.ends).flatten();
+        learned.histories =
+            all.filter(|(_, fields)| keep_history(fields)).map(|(id, _)| id.clone()).collect();
         let ids: BTreeSet<&String> = runs.iter().flat_map(|run| run.history.keys()).collect();
         for id in ids {
             let counts = runs.iter().map(|run| run.history.get(id).copied().unwrap_or_default());
@@ -299,6 +304,7 @@ impl Learned {
             let new = snapshots(one, other, Rule::End).into_iter().filter(|one| {
                 !self.unsteady.contains(&one.object)
                     && !self.masked.contains(&(one.object.clone(), one.path.clone()))
+                    && !(one.path.starts_with(CONDITIONS) && self.histories.contains(&one.object))
                     && !found.iter().any(|known| known.object == one.object && known.path == one.path)
             });
             let after = steps.get(at).filter(|_| at != last).cloned().unwrap_or_default();
@@ -528,6 +534,10 @@ mod tests {
         assert!(told(&[&twice[..], &[state("ready")]].concat()).is_empty());
         assert_eq!(told(&[&twice[..], &[state("error")]].concat()).len(), 1);
         assert_eq!(told(&[state("ready")]).len(), 1, "a condition that is missing");
+        let learned =
+            Learned::from(&[db(&[ready, state("ready")]), db(&[&twice[..], &[state("ready")]].concat())]);
+        let told = |end: &[(&str, &str)]| self::told(&learned, &db(end), Class::Crash);
+        assert!(told(&[state("ready")]).is_empty(), "one of the undisturbed runs had a history");
     }
 
     #[test]
