@@ -302,9 +302,10 @@ impl Learned {
         for at in (0..self.ends.len()).rev().filter(|at| *at == last || *at >= from) {
             let (Some(one), Some(other)) = (self.ends.get(at), run.ends.get(at)) else { continue };
             let new = snapshots(one, other, Rule::End).into_iter().filter(|one| {
-                !self.unsteady.contains(&one.object)
+                let is_history = one.path.starts_with(CONDITIONS) && self.histories.contains(&one.object);
+                !is_history
+                    && !self.unsteady.contains(&one.object)
                     && !self.masked.contains(&(one.object.clone(), one.path.clone()))
-                    && !(one.path.starts_with(CONDITIONS) && self.histories.contains(&one.object))
                     && !found.iter().any(|known| known.object == one.object && known.path == one.path)
             });
             let after = steps.get(at).filter(|_| at != last).cloned().unwrap_or_default();

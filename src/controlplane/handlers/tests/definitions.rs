@@ -222,10 +222,10 @@ async fn an_apply_keeps_null_and_a_body_loses_it() {
     let applied = ask_as(&api, "PATCH", &uri(""), APPLY, object.clone()).await.expect(StatusCode::CREATED);
     assert_eq!(applied["spec"], json!({"color": "red", "replicas": 1}), "a default takes the place of null");
     let refused = ask_as(&api, "PATCH", &uri("/status"), APPLY, object.clone()).await;
-    expect![[r#"Widget.ex.io "b" is invalid: status.selector: Invalid value: "null": selector in body must be of type string: "null""#]].assert_eq(&refused.message());
+    expect![[r#"Widget.ex.io "b" is invalid: status.selector: Invalid value: "null": selector in body must be of type string: "null""#]].assert_eq(refused.message());
     object["spec"]["color"] = Value::Null;
     let refused = ask_as(&api, "PATCH", &uri(""), APPLY, object).await;
-    expect![[r#"Widget.ex.io "b" is invalid: [spec.color: Invalid value: "null": spec.color in body must be of type string: "null", spec.color: Unsupported value: null: supported values: "red", "blue"]"#]].assert_eq(&refused.message());
+    expect![[r#"Widget.ex.io "b" is invalid: [spec.color: Invalid value: "null": spec.color in body must be of type string: "null", spec.color: Unsupported value: null: supported values: "red", "blue"]"#]].assert_eq(refused.message());
 }
 
 #[tokio::test]
