@@ -1,6 +1,6 @@
 //! The progress of a torture on standard error: a campaign takes minutes, and its report comes at the end. A
-//! terminal has one line, which is written anew; anything else gets a line for each scenario and finding, and
-//! one now and then.
+//! terminal has one line, which is written anew, and a line for each finding; anything else gets a line for each
+//! scenario, too, and one now and then.
 
 use crate::visible::{err, live_err};
 use opdev_event::words::visible;
@@ -47,7 +47,7 @@ impl Shown {
         match progress {
             Progress::Begun { scenarios: 0 } => Ok(()),
             Progress::Begun { scenarios } => {
-                self.line(&format!("{} to learn", many(*scenarios, "scenario", "scenarios")))
+                self.step(&format!("{} to learn", many(*scenarios, "scenario", "scenarios")))
             }
             Progress::Learned(learnt) => {
                 self.scenario = format!("{} of {}", learnt.scenario, learnt.sample);
@@ -55,7 +55,7 @@ impl Shown {
             }
             Progress::Planned { plans } => {
                 self.plans += *plans;
-                self.line(&format!("{}: {}", self.scenario, many(*plans, "plan", "plans")))
+                self.step(&format!("{}: {}", self.scenario, many(*plans, "plan", "plans")))
             }
             Progress::Tried { scenario, .. } => {
                 self.tried += 1;
@@ -69,7 +69,22 @@ impl Shown {
         }
     }
 
-    /// A line that stays, but for one about the progress on a terminal.
+    /// A line about a step. A terminal has it until the next one.
+    fn step(&mut self, text: &str) -> Result<()> {
+        match self.live {
+            Some(columns) => self.write_anew(text, columns),
+            None => self.line(text),
+        }
+    }
+
+    fn write_anew(&mut self, text: &str, columns: usize) -> Result<()> {
+        self.written = Some(Instant::now());
+        let text: String = visible(text).chars().take(columns.saturating_sub(1)).collect();
+        write!(self.to, "\r{text}\u{1b}[K")?;
+        self.to.flush()
+    }
+
+    /// A line that stays.
     fn line(&mut self, text: &str) -> Result<()> {
         self.clear()?;
         self.written = Some(Instant::now());
@@ -89,11 +104,7 @@ impl Shown {
             many(self.findings, "finding", "findings"),
             self.began.elapsed().as_secs()
         );
-        let Some(columns) = self.live else { return self.line(&text) };
-        self.written = Some(Instant::now());
-        let text: String = visible(&text).chars().take(columns.saturating_sub(1)).collect();
-        write!(self.to, "\r{text}\u{1b}[K")?;
-        self.to.flush()
+        self.step(&text)
     }
 
     /// Takes the line of the terminal away.
@@ -159,7 +170,17 @@ mod tests {
         "#]]
         .assert_eq(&told(None));
         let live = told(Some(40));
-        let (_, live) = live.split_once("plans\n").unwrap();
-        assert_eq!(live, "\r1 of 2 plans tried, 0 findings so far, \u{1b}[K\r\u{1b}[K", "39 of its columns");
+        let shown: Vec<&str> = live.split("\u{1b}[K").collect();
+        // The last line has 39 of 40 columns, and goes at the end.
+        assert_eq!(
+            shown,
+            [
+                "\r1 scenario to learn",
+                "\rrecreate of db.yaml: 2 plans",
+                "\r1 of 2 plans tried, 0 findings so far, ",
+                "\r",
+                ""
+            ]
+        );
     }
 }
