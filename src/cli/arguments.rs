@@ -1,5 +1,6 @@
 //! Arguments that several commands take, read from their text.
 
+use anyhow::anyhow;
 use opdev_event::words::Expected;
 use opdev_object::go::duration;
 use opdev_release::settings::HelmCompat;
@@ -26,6 +27,14 @@ impl std::fmt::Display for WrongUsage {
 }
 
 impl std::error::Error for WrongUsage {}
+
+/// The number that random functions of charts draw by: the user's, or any.
+pub(super) fn seed(given: Option<u64>) -> anyhow::Result<u64> {
+    match given {
+        Some(seed) => Ok(seed),
+        None => Ok(getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into()),
+    }
+}
 
 /// A duration as Go writes it.
 pub(super) fn duration(text: &str) -> Result<Duration, Expected> {

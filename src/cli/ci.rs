@@ -3,7 +3,7 @@
 
 use super::webhooks::WebhookArgs;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use opdev_ci::{CiInput, KeptPlane, NoScenario, Pick, Shard};
 use opdev_cluster::Choice;
 use opdev_cluster::owner::Owner;
@@ -14,7 +14,6 @@ use opdev_os::private_folder::{make_folders, write_named};
 use opdev_os::user_config;
 use opdev_project::Project;
 use opdev_project::trust;
-use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
 use opdev_scenario::found::Gate;
@@ -352,17 +351,10 @@ fn tell(out: &mut impl std::io::Write, text: &str) -> Result<()> {
 fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiInput> {
     let project = Project::discover(args.project.as_deref(), here)?;
     args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
-    let trust = Trust::of(&project.root, Store::of_user());
-    let unanswered = trust.unanswered(&trust::wanted(&project))?;
-    if !unanswered.is_empty() {
-        bail!("{}", trust::refusal(&project, &unanswered, &super::trust::command(&project.root)));
-    }
+    let trust = super::trust::trusted(&project, &trust::wanted(&project))?;
     let mut webhooks = Webhooks::default();
     args.webhooks.apply(&mut webhooks);
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into(),
-    };
+    let seed = super::arguments::seed(args.seed)?;
     // Programs share ports and folders, and scenarios on one cluster the names of what is in no namespace.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shares = project.has_program() || args.context.is_some();

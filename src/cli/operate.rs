@@ -290,12 +290,7 @@ fn trust(project: &Project, in_pod: bool) -> Result<(Trust, Vec<Permission>)> {
         trust.decide(TrustAnswer::Once, &wanted);
         return Ok((trust, wanted));
     }
-    let trust = Trust::of(&project.root, Store::of_user());
-    let unanswered = trust.unanswered(&wanted)?;
-    if !unanswered.is_empty() {
-        bail!("{}", trust::refusal(project, &unanswered, &super::trust::command(&project.root)));
-    }
-    Ok((trust, wanted))
+    Ok((super::trust::trusted(project, &wanted)?, wanted))
 }
 
 fn election(args: &OperateArgs) -> Result<Option<ElectionInput>> {

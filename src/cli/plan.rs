@@ -2,7 +2,7 @@
 //! would fail, or no plan can be made.
 
 use crate::print;
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use opdev_cluster::Choice;
 use opdev_cluster::owner::Owner;
 use opdev_controlplane::Webhooks;
@@ -12,7 +12,6 @@ use opdev_event::words::escaped_json;
 use opdev_os::user_config;
 use opdev_project::Project;
 use opdev_project::trust;
-use opdev_project::trust::{Store, Trust};
 use opdev_release::settings::{HelmCompat, Settings};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -110,11 +109,7 @@ fn input(args: PlanArgs) -> Result<PlanInput> {
     let from = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &from)?;
     args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
-    let trust = Trust::of(&project.root, Store::of_user());
-    let unanswered = trust.unanswered(&trust::wanted(&project))?;
-    if !unanswered.is_empty() {
-        bail!("{}", trust::refusal(&project, &unanswered, &super::trust::command(&project.root)));
-    }
+    let trust = super::trust::trusted(&project, &trust::wanted(&project))?;
     let all_namespaces = match (args.all_namespaces, &args.namespace) {
         (true, _) => Some(true),
         (false, Some(_)) => Some(false),

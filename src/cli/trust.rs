@@ -51,6 +51,17 @@ fn find(args: &TrustArgs) -> Result<Project> {
     Project::discover(args.project.as_deref(), &from)
 }
 
+/// The permissions that the user has given a project. Nobody is asked here: all that is wanted has to be
+/// trusted already.
+pub(super) fn trusted(project: &Project, wanted: &[Permission]) -> Result<Trust> {
+    let trust = Trust::of(&project.root, Store::of_user());
+    let unanswered = trust.unanswered(wanted)?;
+    if !unanswered.is_empty() {
+        bail!("{}", trust::refusal(project, &unanswered, &command(&project.root)));
+    }
+    Ok(trust)
+}
+
 fn trust(args: &TrustArgs, store: &Store) -> Result<String> {
     let project = find(args)?;
     let (wanted, unknown) = wanted(&project);

@@ -4,12 +4,12 @@
 pub mod child;
 pub(crate) mod git_index;
 pub mod http_proxy;
-pub mod listening;
 pub mod lock;
 pub mod private_folder;
 pub mod read;
 pub mod sha256;
 pub mod small_file;
+pub mod sockets;
 pub mod state_path;
 pub mod user_config;
 pub mod watcher;

@@ -5,7 +5,6 @@
 
 pub mod audit;
 mod build;
-mod connections;
 mod crash;
 mod debugger;
 pub(crate) mod deepcopy;

@@ -372,9 +372,8 @@ fn one_file_reads_what_came_with_a_project() {
         // Follows the file of events that opdev writes itself.
         "project/journal.rs",
         // Files of the kernel about processes.
-        "program/connections.rs",
         "ship/operate/orphans.rs",
-        "os/listening.rs",
+        "os/sockets.rs",
         "ship/operate/process.rs",
         "program/webhooks.rs",
         // A file that the user names on the command line may be a pipe of a shell.

@@ -10,7 +10,6 @@ use opdev_event::words::{escaped_json, visible};
 use opdev_os::private_folder::write_named;
 use opdev_project::Project;
 use opdev_project::trust;
-use opdev_project::trust::{Store, Trust};
 use opdev_release::script::outside::end_programs;
 use opdev_release::settings::{HelmCompat, Settings};
 use opdev_torture::{Class, Ignored, Level, Progress, Report, TortureInput};
@@ -177,7 +176,7 @@ async fn campaign(input: &TortureInput, outputs: &Outputs) -> Result<u8> {
     let known = outputs.baseline.as_deref().map(read_baseline).transpose()?.unwrap_or_default();
     let mut shown = (!outputs.json).then(Shown::to_stderr);
     let tell_each = |progress: &Progress| {
-        // Without a reader of the progress the report comes all the same.
+        // A line that cannot be written is no reason to stop: the report comes at the end.
         let _ = match &mut shown {
             Some(shown) => shown.tell(progress),
             None => writeln!(super::visible::out(), "{}", escaped_json(progress.json().to_string())),
@@ -258,15 +257,8 @@ async fn one(input: &TortureInput, file: &Path) -> Result<u8> {
 fn input(args: TortureArgs, here: &Path, shutdown: &CancellationToken) -> Result<TortureInput> {
     let project = Project::discover(args.project.as_deref(), here)?;
     args.kubernetes.choose(project.settings.kubernetes.as_deref())?;
-    let trust = Trust::of(&project.root, Store::of_user());
-    let unanswered = trust.unanswered(&trust::wanted(&project))?;
-    if !unanswered.is_empty() {
-        bail!("{}", trust::refusal(&project, &unanswered, &super::trust::command(&project.root)));
-    }
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into(),
-    };
+    let trust = super::trust::trusted(&project, &trust::wanted(&project))?;
+    let seed = super::arguments::seed(args.seed)?;
     let folder = match args.replay {
         Some(_) => None,
         None => Some(project.state_folder()?.folder("torture")?),

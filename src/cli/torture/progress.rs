@@ -1,9 +1,9 @@
-//! The progress of a torture on standard error: a campaign takes minutes, and its report comes at the end. A
-//! terminal has one line, which is written anew, and a line for each finding; anything else gets a line for each
-//! scenario, too, and one now and then.
+//! The progress of a torture on standard error: a campaign takes minutes, and its report comes at the end.
+//! A terminal has one line, which is written anew, and a line for each finding; anything else gets a line
+//! for each scenario, too, and one now and then.
 
 use crate::visible::{err, live_err};
-use opdev_event::words::visible;
+use opdev_event::words::visible_line;
 use opdev_torture::{Progress, many};
 use std::io::{Result, Write};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Elsewhere nobody waits longer for the next line.
 const LONGEST: Duration = Duration::from_secs(30);
+
 /// The progress that was told so far.
 pub(super) struct Shown {
     to: Box<dyn Write>,
@@ -79,7 +80,7 @@ impl Shown {
 
     fn write_anew(&mut self, text: &str, columns: usize) -> Result<()> {
         self.written = Some(Instant::now());
-        let text: String = visible(text).chars().take(columns.saturating_sub(1)).collect();
+        let text: String = visible_line(text).chars().take(columns.saturating_sub(1)).collect();
         write!(self.to, "\r{text}\u{1b}[K")?;
         self.to.flush()
     }
@@ -88,7 +89,7 @@ impl Shown {
     fn line(&mut self, text: &str) -> Result<()> {
         self.clear()?;
         self.written = Some(Instant::now());
-        writeln!(self.to, "{}", visible(text))?;
+        writeln!(self.to, "{}", visible_line(text))?;
         self.to.flush()
     }
 

@@ -1,13 +1,13 @@
 //! Events of the supervisor about a program and its builds.
 
 use super::{Life, Running};
-use crate::connections;
 use jiff::Timestamp;
 use opdev_event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ReloadFailed, TraceLevel,
     words,
 };
 use opdev_os::small_file::small_text;
+use opdev_os::sockets;
 use opdev_sources::merge_conflict;
 use opdev_trace::instrument::Rung;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Life {
         }
         let pid = child.pid;
         let elsewhere =
-            tokio::task::spawn_blocking(move || connections::of_group(pid)).await.unwrap_or_default();
+            tokio::task::spawn_blocking(move || sockets::peers_of_group(pid)).await.unwrap_or_default();
         let (words, limit) = (&self.input.plan.words, words::took(self.input.limits.first_call));
         let mut message =
             format!("{words} has run for {limit} without a call to the API server that opdev gives it");

@@ -30,7 +30,6 @@ pub(crate) struct Alarm {
 }
 
 /// How an alarm shows itself.
-#[derive(Clone)]
 pub(super) struct Symptom {
     scenario: Arc<Scenario>,
     class: Option<Class>,

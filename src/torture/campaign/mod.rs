@@ -45,16 +45,24 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     let mut alarms: Vec<Alarm> = Vec::new();
     // A build is no plan.
     let until = input.time.map(|time| Instant::now() + time);
-    tell(&Progress::Begun { scenarios: wanted_scenarios(input, &prepared) });
+    let (scenarios, checks) = wanted(input, &prepared);
+    tell(&Progress::Begun { scenarios: scenarios + checks });
     let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
-    let mut shares = Shares::new(until, wanted_scenarios(input, &prepared));
+    let mut shares = Shares::new(until, scenarios);
+    let mut rest = Vec::new();
     for (sample, scale) in &prepared.samples {
         if input.fields {
             fields(input, &prepared, sample, over, &mut alarms, &mut report, &mut tell).await?;
             continue;
         }
         let of = (sample, scale.as_deref());
-        all_of(input, &prepared, of, (&mut shares, over), &mut alarms, &mut report, &mut tell).await?;
+        let pace = (&mut shares, over);
+        rest.extend(all_of(input, &prepared, of, pace, &mut alarms, &mut report, &mut tell).await?);
+    }
+    for (scenario, known, left) in rest {
+        let of = (&scenario, &known, left);
+        let left = tried(input, &prepared, of, over, &mut alarms, &mut report, &mut tell).await?;
+        report.left_out += left.len();
     }
     report.interrupted = input.shutdown.is_cancelled();
     report.took = began.elapsed();
@@ -73,9 +81,11 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
     Ok(report)
 }
 
-/// All scenarios of a sample. The next one is learned while the plans of one are tried. Plans for which the
-/// share of their scenario is too short come at the end. Scenarios that follow from what the operator makes
-/// come once that is known: they take little time.
+/// A scenario, and its plans for which its share of the time was too short.
+type Rest = (Arc<Scenario>, Known, Vec<Disturbance>);
+
+/// All scenarios of a sample, and what is left of them. The next one is learned while the plans of one are
+/// tried. Scenarios that follow from what the operator makes come once that is known: they take little time.
 async fn all_of(
     input: &TortureInput,
     prepared: &Arc<Prepared>,
@@ -84,7 +94,7 @@ async fn all_of(
     alarms: &mut Vec<Alarm>,
     report: &mut Report,
     tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
+) -> Result<Vec<Rest>> {
     let (mut checked, mut rest) = (false, Vec::new());
     let all = prepared.scenarios(sample, scale).into_iter();
     let mut all = all.filter(|scenario| is_wanted(input, &scenario.name)).map(Arc::new);
@@ -110,7 +120,9 @@ async fn all_of(
                         let facts = Some(Facts::of(&known));
                         checks(input, prepared, (sample, facts), over, alarms, report, tell).await?;
                     }
-                    rest.push((Arc::clone(&scenario), known, left));
+                    if !left.is_empty() {
+                        rest.push((Arc::clone(&scenario), known, left));
+                    }
                 }
                 Some(Err(error)) if !over() => {
                     report.problems.push(format!("{}: {error:#}", scenario.title()));
@@ -131,14 +143,10 @@ async fn all_of(
         ended?;
         next = after;
     }
-    for (scenario, known, left) in rest {
-        let left = tried(input, prepared, (&scenario, &known, left), over, alarms, report, tell).await?;
-        report.left_out += left.len();
-    }
     if !checked && !input.shutdown.is_cancelled() {
         checks(input, prepared, (sample, None), over, alarms, report, tell).await?;
     }
-    Ok(())
+    Ok(rest)
 }
 
 /// Learns a scenario, unless the time is over.
@@ -192,16 +200,16 @@ async fn all_plans(
     tried(input, prepared, (scenario, known, all), over, alarms, report, tell).await
 }
 
-/// The number of scenarios to be learned.
-fn wanted_scenarios(input: &TortureInput, prepared: &Prepared) -> usize {
-    let of = |(sample, scale): &(Sample, Option<String>)| match input.fields {
-        true => 1,
-        false => {
-            let all = prepared.scenarios(sample, scale.as_deref());
-            all.iter().filter(|one| is_wanted(input, &one.name)).count() + checks::wanted(input).len()
-        }
-    };
-    prepared.samples.iter().map(of).sum()
+/// The number of scenarios to be learned, and of checks.
+fn wanted(input: &TortureInput, prepared: &Prepared) -> (usize, usize) {
+    let samples = prepared.samples.len();
+    if input.fields {
+        return (samples, 0);
+    }
+    let all =
+        prepared.samples.iter().flat_map(|(sample, scale)| prepared.scenarios(sample, scale.as_deref()));
+    let scenarios = all.filter(|one| is_wanted(input, &one.name)).count();
+    (scenarios, samples * checks::wanted(input).len())
 }
 
 fn is_wanted(input: &TortureInput, scenario: &str) -> bool {

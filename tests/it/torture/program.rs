@@ -147,15 +147,46 @@ fn a_program_with_a_fixed_port_runs_alone_and_the_report_says_why() {
     use std::net::{Ipv4Addr, TcpListener};
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let port = (21_000..30_000).find(free).unwrap().to_string();
-    let listening = format!("import socket\nheld = socket.create_server((\"127.0.0.1\", {port}))\n");
-    let (_folder, root) =
-        with_operator(&(listening + OPERATOR), "  command: [python3, operator.py, --careful]\n");
-    let output = torture(&root, &["--scenario", "child", "--only", "restart,crash", "--level", "quick"]);
-    let text = told(&output);
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    let (most, text) =
+        side_by_side(&format!("import socket\nheld = socket.create_server((\"127.0.0.1\", {port}))\n"));
+    assert_eq!(most, 1, "{text}");
     let note = text.lines().find(|line| line.contains(&port)).unwrap_or_default();
     let (note, _) = note.split_once(", so its runs").unwrap_or_default();
     expect!["note: the program listens on port PORT"].assert_eq(&note.replace(&port, "PORT"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
+fn a_program_without_a_fixed_port_runs_beside_itself_once_that_is_known() {
+    let (most, text) = side_by_side("");
+    assert!(most > 1, "{text}");
+}
+
+/// Tortures a healthy operator that begins with these lines. How many of it ran at once, and what was told.
+#[cfg(target_os = "linux")]
+fn side_by_side(first: &str) -> (u32, String) {
+    let counting = r#"
+import os
+
+def lives(number):
+    try:
+        return open("/proc/%s/stat" % number).read().rsplit(") ", 1)[1][0] != "Z"
+    except OSError:
+        return False
+
+others = [name for name in os.listdir(".") if name.startswith("run-") and lives(name[4:])]
+open("run-%d" % os.getpid(), "w").close()
+with open("at-once", "a") as at_once:
+    at_once.write("%d\n" % (len(others) + 1))
+"#;
+    let operator = format!("{first}{counting}{OPERATOR}");
+    let (_folder, root) = with_operator(&operator, "  command: [python3, operator.py, --careful]\n");
+    let output = torture(&root, &["--scenario", "child", "--only", "restart,crash", "--level", "quick"]);
+    let text = told(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let counts = fs::read_to_string(root.join("at-once")).unwrap();
+    (counts.lines().filter_map(|line| line.parse().ok()).max().unwrap(), text)
 }
 
 #[test]
