@@ -12,7 +12,9 @@ use opdev_object::apply::compact;
 use opdev_object::go::kind::kind as go_kind;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
-use opdev_registry::{AcceptError, Change, Context, FieldValidation, UpdateMethod, accept_applied, fields};
+use opdev_registry::{
+    AcceptError, Change, Context, FieldValidation, UpdateMethod, accept_applied, fields, unversioned,
+};
 use serde_json::Value;
 
 /// The kind of patch that a request carries.
@@ -104,6 +106,9 @@ impl Call<'_> {
             let same = object["kind"] == current["kind"] && object["apiVersion"] == current["apiVersion"];
             if !same {
                 if let Err(wrong) = kind::of_patched(&resource, &object) {
+                    if resource.custom.is_some() && metadata::text(&object, "resourceVersion").is_empty() {
+                        return Err(unversioned(&resource, &key.name));
+                    }
                     // Another version, or none, is found out after everything else.
                     if wrong.causes.first().is_some_and(|cause| cause.field != "patch") {
                         let fit = accepted_patch(ctx, &resource, object.clone(), &told);

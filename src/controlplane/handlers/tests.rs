@@ -25,6 +25,7 @@ impl Tables for UpstreamDefault {
     }
 }
 
+mod addresses;
 mod binary;
 mod bodies;
 mod changes;

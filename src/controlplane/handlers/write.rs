@@ -16,7 +16,7 @@ use opdev_apimachinery::identity::User;
 use opdev_apimachinery::resource::{Resource, metadata};
 use opdev_apis::Part;
 use opdev_object::meta::Gvk;
-use opdev_registry::{AdmissionSubject, Change, Context, FieldValidation, UpdateMethod, scale};
+use opdev_registry::{AdmissionSubject, Change, Context, FieldValidation, UpdateMethod, scale, unversioned};
 use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -84,8 +84,12 @@ impl Call<'_> {
     }
 
     fn put(&self, ctx: &mut Context, part: Part) -> Result<(StatusCode, Arc<Stored>), Status> {
-        let object = self.object(ctx)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
+        let read = kind::read(self.headers, self.body, &resource.kind)?;
+        if let Err(wrong) = kind::of_body(resource, &read.value, self.body) {
+            return Err(self.wrong_kind(&read.value, wrong));
+        }
+        let object = self.accepted(ctx, read).map_err(|unfit| unfit.bad_request(resource))?;
         self.check_named(&object)?;
         let change = Change { resource, key: &key, part, way: UpdateMethod::Replace };
         let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
@@ -103,6 +107,22 @@ impl Call<'_> {
                 Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
             other => Ok((StatusCode::OK, other?)),
+        }
+    }
+
+    /// The error of a PUT of another kind. That of a custom resource comes after what its metadata lacks.
+    fn wrong_kind(&self, object: &Value, wrong: Status) -> Status {
+        let resource = self.resource();
+        let is_kind = wrong.causes.first().is_some_and(|cause| cause.field == "kind");
+        if resource.custom.is_none() || !is_kind {
+            return wrong;
+        }
+        if let Err(unnamed) = self.check_named(object) {
+            return unnamed;
+        }
+        match metadata::text(object, "resourceVersion") {
+            "" => unversioned(resource, &self.key().name),
+            _ => wrong,
         }
     }
 

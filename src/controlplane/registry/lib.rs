@@ -50,4 +50,4 @@ pub use policy::forbidden;
 pub use printers::Printers;
 pub use state::{Clock, Registry};
 pub use strategy::{Post, strategy_of};
-pub use update::{Change, Make, UpdateMethod};
+pub use update::{Change, Make, UpdateMethod, unversioned};

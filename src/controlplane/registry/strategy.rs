@@ -97,6 +97,8 @@ pub struct Strategy {
     pub(crate) validate_in_registry: fn(&Registry, &mut Value, Option<&Value>, &mut Vec<Cause>),
     /// The warnings of the server.
     pub(crate) warn: fn(&mut Context, &Value, Option<&Value>),
+    /// The warnings of the server about a status.
+    pub(crate) warn_of_status: fn(&mut Context, &Value),
     /// Where the pods are whose security the namespace may restrict.
     pub(crate) pods: Pods,
     /// The admission plugins for a valid object, which may replace another: they only refuse it.
@@ -290,6 +292,7 @@ impl Strategy {
         metadata_last: false,
         validate_in_registry: |_, _, _, _| {},
         warn: |_, _, _| {},
+        warn_of_status: |_, _| {},
         pods: Pods::None,
         admit: |_, _, _, _, _| Ok(()),
         check_escalation: |_, _, _, _, _, _| Ok(()),

@@ -107,6 +107,9 @@ impl Registry {
         if matches!(part, Part::Main | Part::Scale) {
             warnings::warn(ctx, resource, &object, Some(&served));
         }
+        if part == Part::Status {
+            (strategy.warn_of_status)(ctx, &object);
+        }
         self.check_plugins(ctx, (resource, part), &object, Some(&served))?;
         if self.calls_admission(ctx, resource) {
             drop(allocating);
@@ -225,6 +228,14 @@ impl Registry {
 }
 
 /// The version that a request names is the one that is there.
+/// Refuses an update without a version, of a kind that needs one.
+pub fn unversioned(resource: &Resource, name: &str) -> Status {
+    let detail = "must be specified for an update";
+    let cause = Cause::invalid("metadata.resourceVersion", &Value::from(0), detail);
+    // Here the real server names the resource, not the kind.
+    Status::invalid(&resource.group, &resource.plural, name, vec![cause])
+}
+
 fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<(), Status> {
     let Change { resource, key, way, .. } = change;
     let version = metadata::text(object, "resourceVersion");
@@ -232,10 +243,7 @@ fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<
         if resource.rules.unconditional_update {
             return Ok(());
         }
-        let cause =
-            Cause::invalid("metadata.resourceVersion", &Value::from(0), "must be specified for an update");
-        // Here the real server names the resource, not the kind.
-        return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
+        return Err(unversioned(resource, &key.name));
     }
     if let (Err(_), UpdateMethod::Patch | UpdateMethod::Apply) = (version.parse::<u64>(), way) {
         let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");

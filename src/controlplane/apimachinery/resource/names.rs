@@ -1,7 +1,10 @@
 //! Rules of names, labels and annotations, with the texts that explain what is wrong.
 
+use crate::version::since;
+
 /// Names as hosts have them: labels joined by dots.
 pub(crate) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const SEARCH_PATH: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const WILDCARD: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
@@ -84,6 +87,36 @@ pub fn subdomain(text: &str) -> Vec<String> {
     if !text.split('.').all(is_label) {
         wrong.push(SUBDOMAIN.to_owned());
     }
+    wrong
+}
+
+/// Errors of a domain in which a resolver searches: a subdomain whose labels may have underscores.
+pub fn search_path(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 253 {
+        wrong.push(too_many_characters(253));
+    }
+    let part = |part: &str| {
+        let part = part.strip_prefix('_').unwrap_or(part);
+        part.starts_with(lower) && part.ends_with(lower) && part.chars().all(|c| lower(c) || "-_".contains(c))
+    };
+    if !text.split('.').all(part) {
+        wrong.push(SEARCH_PATH.to_owned());
+    }
+    wrong
+}
+
+/// Why a configuration of admission may not have a name.
+pub fn kept_for_files(text: &str) -> Option<&'static str> {
+    text.ends_with(".static.k8s.io").then_some(
+        "names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be managed via the API",
+    )
+}
+
+/// Errors of the name of a configuration of admission.
+pub fn admission(text: &str) -> Vec<String> {
+    let mut wrong = subdomain(text);
+    wrong.extend(kept_for_files(text).filter(|_| since(37)).map(str::to_owned));
     wrong
 }
 

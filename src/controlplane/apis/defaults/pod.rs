@@ -8,6 +8,8 @@ pub fn pod(object: &mut Value) {
     let spec = sub(object, "spec");
     pod_spec(spec);
     put(spec, "enableServiceLinks", true);
+    addresses(object);
+    let spec = sub(object, "spec");
     let on_host = spec["hostNetwork"] == true;
     for list in ["containers", "initContainers"] {
         for port in each(spec, list).flat_map(|item| each(item, "ports")).filter(|_| on_host) {
@@ -25,6 +27,18 @@ pub fn pod(object: &mut Value) {
                 }
             }
         }
+    }
+}
+
+/// The first of a pod's addresses is the one of old clients, which counts where they differ.
+fn addresses(pod: &mut Value) {
+    let Some(status) = pod.get_mut("status").filter(|status| status.is_object()) else { return };
+    let (own, first) = (status["podIP"].clone(), status["podIPs"][0]["ip"].clone());
+    let set = |ip: &Value| ip.as_str().is_some_and(|text| !text.is_empty());
+    if set(&own) && own != first {
+        status["podIPs"] = json!([{"ip": own}]);
+    } else if set(&first) {
+        status["podIP"] = first;
     }
 }
 

@@ -114,6 +114,44 @@ fn anchors(bundle: &str, causes: &mut Vec<Cause>) {
     causes.extend(refused.iter().map(|why| Cause::invalid(FIELD, &json!(OMITTED), why)));
 }
 
+/// Why a certificate and its key are no pair of PEM texts. Whether the key belongs to the certificate is not
+/// looked at.
+pub fn unusable_pair(certificate: &str, key: &str) -> Option<String> {
+    const KEY: &str = "PRIVATE KEY";
+    let labels =
+        |text: &'_ str| -> Vec<String> { blocks(text).map(|block| block.label.to_owned()).collect() };
+    let (certificates, keys) = (labels(certificate), labels(key));
+    let skipped = |labels: &[String]| {
+        format!("after skipping PEM blocks of the following types: [{}]", labels.join(" "))
+    };
+    if !certificates.iter().any(|label| label == "CERTIFICATE") {
+        return Some(match certificates.as_slice() {
+            [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+            [one] if one.ends_with(KEY) => {
+                "tls: failed to find certificate PEM data in certificate input, but did \
+                                            find a private key; PEM inputs may have been switched"
+                    .to_owned()
+            }
+            all => {
+                format!("tls: failed to find \"CERTIFICATE\" PEM block in certificate input {}", skipped(all))
+            }
+        });
+    }
+    if keys.iter().any(|label| label.ends_with(KEY)) {
+        return None;
+    }
+    Some(match keys.as_slice() {
+        [] => "tls: failed to find any PEM data in key input".to_owned(),
+        [one] if one == "CERTIFICATE" => {
+            "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
+        }
+        all => format!(
+            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input {}",
+            skipped(all)
+        ),
+    })
+}
+
 fn anchor(block: &Block<'_>) -> Result<(), String> {
     if block.label != "CERTIFICATE" {
         return Err(format!("has bad block type: {}", block.label));

@@ -9,8 +9,10 @@ use opdev_apimachinery::version::since;
 const BY_HAND: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// Fields that declarations judge, by the kind, with the reasons of what they refuse; measured.
-const DECLARED: [(&str, &str, &str); 8] = [
+const DECLARED: [(&str, &str, &str); 10] = [
     ("CronJob", "spec.schedule", "FieldValueRequired"),
+    ("EndpointSlice", "endpoints[].addresses", "FieldValueRequired"),
+    ("EndpointSlice", "endpoints[].addresses", "FieldValueTooMany"),
     ("HorizontalPodAutoscaler", "spec.minReplicas", "FieldValueInvalid"),
     ("HorizontalPodAutoscaler", "spec.maxReplicas", "FieldValueRequired"),
     ("ReplicationController", "spec.minReadySeconds", "FieldValueInvalid"),

@@ -1,14 +1,17 @@
 //! Refusals: of built-in kinds by hand for those that operators write, of custom resources by their own
 //! schema. Never changes an object.
 
+pub mod addresses;
 pub mod batch;
 pub mod certificates;
 mod checks;
 mod container;
 mod custom;
 mod declared;
+pub mod endpoints;
 mod job_policies;
 pub mod job_status;
+pub mod network_policies;
 pub mod networking;
 pub mod pod;
 pub mod policies;

@@ -1,18 +1,23 @@
 //! Refusals of services and ingresses.
 
+use super::addresses;
 use super::checks::{absent, entries, items, labels, named, one_of, optional, port, port_number};
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::names;
 use serde_json::{Value, json};
 
 const EXPOSED: [&str; 2] = ["NodePort", "LoadBalancer"];
+const ONLY_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'";
+/// The annotation that was there before the field `loadBalancerSourceRanges`.
+const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-/// A service's spec.
-pub fn service(spec: &Value, causes: &mut Vec<Cause>) {
+/// A service, which may replace another. An update may keep addresses as they were.
+pub fn service(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    let spec = &object["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let ports = items(&spec["ports"]);
     let headless = spec["clusterIP"] == "None";
-    if ports.is_empty() && !(headless && kind == "ClusterIP") && kind != "ExternalName" {
+    if ports.is_empty() && !headless && kind != "ExternalName" {
         causes.push(Cause::required("spec.ports", ""));
     }
     if headless && EXPOSED.contains(&kind) {
@@ -26,8 +31,10 @@ pub fn service(spec: &Value, causes: &mut Vec<Cause>) {
     labels("spec.selector", &spec["selector"], causes);
     one_of("spec.sessionAffinity", &spec["sessionAffinity"], &["ClientIP", "None"], causes);
     session(spec, causes);
+    external_addresses(spec, current, causes);
     one_of("spec.type", &spec["type"], &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], causes);
     duplicates(kind, ports, causes);
+    source_ranges(object, current, causes);
     balancer(spec, kind, causes);
     traffic(spec, kind, causes);
 }
@@ -121,8 +128,130 @@ fn duplicates(kind: &str, ports: &[Value], causes: &mut Vec<Cause>) {
     }
 }
 
+fn texts(list: &Value) -> Vec<&str> {
+    items(list).iter().filter_map(Value::as_str).collect()
+}
+
+fn external_addresses(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    let kept = current.map(|current| texts(&current["spec"]["externalIPs"])).unwrap_or_default();
+    for (i, address) in texts(&spec["externalIPs"]).into_iter().enumerate() {
+        let field = format!("spec.externalIPs[{i}]");
+        if addresses::ip(&field, address, &kept, causes) {
+            addresses::endpoint(&field, address, causes);
+        }
+    }
+}
+
+/// The ranges that reach a load balancer, in the field or in the annotation. They may have blanks around them.
+fn source_ranges(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    let balanced = object["spec"]["type"] == "LoadBalancer";
+    let of = |service: &Value| -> Vec<String> {
+        let texts = texts(&service["spec"]["loadBalancerSourceRanges"]);
+        texts.into_iter().map(|text| text.trim().to_owned()).collect()
+    };
+    let ranges = of(object);
+    if !ranges.is_empty() {
+        let field = "spec.LoadBalancerSourceRanges";
+        if !balanced {
+            causes.push(Cause::forbidden(field, ONLY_BALANCER));
+        }
+        let kept = current.map(of).unwrap_or_default();
+        let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+        for (i, range) in ranges.iter().enumerate() {
+            addresses::cidr(&format!("{field}[{i}]"), range, &kept, causes);
+        }
+        return;
+    }
+    let annotation = |service: &Value| service["metadata"]["annotations"][SOURCE_RANGES].clone();
+    let found = annotation(object);
+    let Some(text) = found.as_str() else { return };
+    let field = format!("metadata.annotations[{SOURCE_RANGES}]");
+    if !balanced {
+        causes.push(Cause::forbidden(field.as_str(), ONLY_BALANCER));
+    }
+    if text.trim().is_empty() || current.is_some_and(|current| annotation(current) == found) {
+        return;
+    }
+    for range in text.split(',') {
+        addresses::cidr(&field, range.trim(), &[], causes);
+    }
+}
+
+/// The status of a service: the addresses of its load balancer.
+pub fn service_status(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    let field = "status.loadBalancer.ingress";
+    let list = items(&object["status"]["loadBalancer"]["ingress"]);
+    if object["spec"]["type"] != "LoadBalancer" && !list.is_empty() {
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden(field, detail));
+        return;
+    }
+    let kept = balanced(current);
+    for (i, entry) in list.iter().enumerate() {
+        let place = format!("{field}[{i}]");
+        balanced_address(entry, &place, &kept, causes);
+        let (place, mode) = (format!("{place}.ipMode"), &entry["ipMode"]);
+        match (absent(&entry["ip"]), mode.is_null()) {
+            (false, true) => causes.push(Cause::required(place, "must be specified when `ip` is set")),
+            (true, false) => {
+                causes.push(Cause::forbidden(place, "may not be specified when `ip` is not set"));
+            }
+            _ => optional(&place, mode, &["Proxy", "VIP"], causes),
+        }
+        balanced_host(entry, &format!("{field}[{i}]"), causes);
+    }
+}
+
+/// The status of an ingress: the addresses of its load balancer.
+pub fn ingress_status(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    let kept = balanced(current);
+    for (i, entry) in items(&object["status"]["loadBalancer"]["ingress"]).iter().enumerate() {
+        let place = format!("status.loadBalancer.ingress[{i}]");
+        balanced_address(entry, &place, &kept, causes);
+        balanced_host(entry, &place, causes);
+    }
+}
+
+/// The addresses of a load balancer that were there before.
+fn balanced(current: &Value) -> Vec<&str> {
+    let list = items(&current["status"]["loadBalancer"]["ingress"]);
+    list.iter().filter_map(|entry| entry["ip"].as_str()).collect()
+}
+
+fn balanced_address(entry: &Value, place: &str, kept: &[&str], causes: &mut Vec<Cause>) {
+    if let Some(ip) = entry["ip"].as_str().filter(|ip| !ip.is_empty()) {
+        addresses::ip(&format!("{place}.ip"), ip, kept, causes);
+    }
+}
+
+fn balanced_host(entry: &Value, place: &str, causes: &mut Vec<Cause>) {
+    let Some(name) = entry["hostname"].as_str().filter(|name| !name.is_empty()) else { return };
+    let field = format!("{place}.hostname");
+    named(&field, &entry["hostname"], names::subdomain, causes);
+    if addresses::parse(name).is_some() {
+        causes.push(Cause::invalid(field, &entry["hostname"], "must be a DNS name, not an IP address"));
+    }
+}
+
+/// A node: the ranges of its pods.
+pub fn node(object: &Value, causes: &mut Vec<Cause>) {
+    let (field, list) = ("spec.podCIDRs", &object["spec"]["podCIDRs"]);
+    let texts = texts(list);
+    for (i, range) in texts.iter().enumerate() {
+        addresses::cidr(&format!("{field}[{i}]"), range, &[], causes);
+    }
+    let families: Vec<bool> = texts
+        .iter()
+        .filter_map(|text| addresses::Range::parse(text))
+        .map(addresses::Range::is_ipv6)
+        .collect();
+    let both = families.contains(&true) && families.contains(&false);
+    if texts.len() > 2 || (texts.len() == 2 && !both) {
+        causes.push(Cause::invalid(field, list, "may specify no more than one CIDR for each IP family"));
+    }
+}
+
 fn balancer(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
-    let detail = "may only be used when `type` is 'LoadBalancer'";
     if kind == "LoadBalancer" {
         let class = &spec["loadBalancerClass"];
         if !class.is_null() {
@@ -130,12 +259,9 @@ fn balancer(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
         }
         return;
     }
-    if !items(&spec["loadBalancerSourceRanges"]).is_empty() {
-        causes.push(Cause::forbidden("spec.LoadBalancerSourceRanges", detail));
-    }
     for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
         if !spec[field].is_null() {
-            causes.push(Cause::forbidden(format!("spec.{field}"), detail));
+            causes.push(Cause::forbidden(format!("spec.{field}"), ONLY_BALANCER));
         }
     }
 }
@@ -239,7 +365,7 @@ fn host(value: &Value, field: &str, causes: &mut Vec<Cause>) {
     if absent(value) {
         return;
     }
-    if value.as_str().is_some_and(|host| host.parse::<std::net::IpAddr>().is_ok()) {
+    if value.as_str().is_some_and(|host| addresses::parse(host).is_some()) {
         causes.push(Cause::invalid(field, value, "must be a DNS name, not an IP address"));
     }
     dns_name(value, field, causes);

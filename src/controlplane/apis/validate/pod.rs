@@ -1,7 +1,7 @@
 //! Refusals of pods and pod templates. Read `container` for what is inside.
 
-use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
-use super::{container, volumes};
+use super::checks::{absent, annotations, entries, identity, items, labels, named, one_of, optional};
+use super::{addresses, container, volumes};
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
@@ -46,6 +46,7 @@ pub fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     let meta = &template["metadata"];
     labels(&format!("{path}.labels"), &meta["labels"], causes);
     annotations(&format!("{path}.annotations"), &meta["annotations"], causes);
+    seccomp(&format!("{path}.annotations"), &meta["annotations"], causes);
     spec(&template["spec"], &format!("{path}.spec"), false, causes);
     if !items(&template["spec"]["ephemeralContainers"]).is_empty() {
         let detail = "ephemeral containers not allowed in pod template";
@@ -53,8 +54,31 @@ pub fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks a pod, without the metadata that all kinds have.
+pub fn pod(pod: &Value, causes: &mut Vec<Cause>) {
+    seccomp("metadata.annotations", &pod["metadata"]["annotations"], causes);
+    spec(&pod["spec"], "spec", true, causes);
+}
+
+/// Profiles of seccomp in annotations, as before 1.19. They do nothing any more, and are still checked.
+fn seccomp(field: &str, annotations: &Value, causes: &mut Vec<Cause>) {
+    for (key, value) in entries(annotations) {
+        let named = key == "seccomp.security.alpha.kubernetes.io/pod"
+            || key.starts_with("container.seccomp.security.alpha.kubernetes.io/");
+        let profile = value.as_str().unwrap_or_default();
+        let known = ["runtime/default", "docker/default", "unconfined"].contains(&profile)
+            || profile
+                .strip_prefix("localhost/")
+                .is_some_and(|file| !file.starts_with('/') && !file.split('/').any(|part| part == ".."));
+        if named && !known {
+            let detail = "must be a valid seccomp profile";
+            causes.push(Cause::invalid(format!("{field}.{key}"), value, detail));
+        }
+    }
+}
+
 /// Checks a pod spec at `path`.
-pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
+fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
     let volumes = named_volumes(&spec["volumes"], &format!("{path}.volumes"), causes);
     container::containers(spec, path, &volumes, causes);
     container::init_containers(spec, path, &volumes, causes);
@@ -66,6 +90,7 @@ pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
     labels(&format!("{path}.nodeSelector"), &spec["nodeSelector"], causes);
     security(&spec["securityContext"], &format!("{path}.securityContext"), causes);
     affinity(&spec["affinity"], &format!("{path}.affinity"), causes);
+    dns_config(spec, &format!("{path}.dnsConfig"), causes);
     spread(&spec["topologySpreadConstraints"], &format!("{path}.topologySpreadConstraints"), causes);
     for (field, rule) in [
         ("serviceAccountName", names::subdomain as fn(&str) -> Vec<String>),
@@ -81,6 +106,7 @@ pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
         }
     }
     tolerations(&spec["tolerations"], &format!("{path}.tolerations"), causes);
+    host_aliases(&spec["hostAliases"], &format!("{path}.hostAliases"), causes);
     for field in ["priorityClassName", "runtimeClassName"] {
         if !absent(&spec[field]) {
             named(&format!("{path}.{field}"), &spec[field], names::subdomain, causes);
@@ -93,6 +119,59 @@ pub fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
             items(&spec[list]).iter().enumerate().for_each(|(i, container)| {
                 untrimmed(container, &format!("{path}.{list}[{i}].image"), causes);
             });
+        }
+    }
+}
+
+fn dns_config(spec: &Value, place: &str, causes: &mut Vec<Cause>) {
+    let config = &spec["dnsConfig"];
+    let (servers, searches) = (items(&config["nameservers"]), items(&config["searches"]));
+    if spec["dnsPolicy"] == "None" {
+        if config.is_null() {
+            let detail = "must provide `dnsConfig` when `dnsPolicy` is None";
+            causes.push(Cause::required(place, detail));
+            return;
+        }
+        if servers.is_empty() {
+            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            causes.push(Cause::required(format!("{place}.nameservers"), detail));
+            return;
+        }
+    }
+    if servers.len() > 3 {
+        let detail = "must not have more than 3 nameservers";
+        causes.push(Cause::invalid(format!("{place}.nameservers"), &config["nameservers"], detail));
+    }
+    for (i, server) in servers.iter().enumerate() {
+        let server = server.as_str().unwrap_or_default();
+        addresses::ip(&format!("{place}.nameservers[{i}]"), server, &[], causes);
+    }
+    let length: usize = searches.iter().filter_map(Value::as_str).map(|path| path.len() + 1).sum();
+    for (over, what) in [
+        (searches.len() > 32, "32 search paths"),
+        (length > 2049, "2048 characters (including spaces) in the search list"),
+    ] {
+        if over {
+            let detail = format!("must not have more than {what}");
+            causes.push(Cause::invalid(format!("{place}.searches"), &config["searches"], &detail));
+        }
+    }
+    for (i, path) in searches.iter().enumerate().filter(|(_, path)| **path != ".") {
+        let path = path.as_str().unwrap_or_default();
+        let path = json!(path.strip_suffix('.').unwrap_or(path));
+        named(&format!("{place}.searches[{i}]"), &path, names::search_path, causes);
+    }
+    for (i, _) in items(&config["options"]).iter().enumerate().filter(|(_, option)| absent(&option["name"])) {
+        causes.push(Cause::required(format!("{place}.options[{i}]"), "must not be empty"));
+    }
+}
+
+fn host_aliases(list: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for (i, alias) in items(list).iter().enumerate() {
+        let ip = alias["ip"].as_str().unwrap_or_default();
+        addresses::ip(&format!("{path}[{i}].ip"), ip, &[], causes);
+        for (j, name) in items(&alias["hostnames"]).iter().enumerate() {
+            named(&format!("{path}[{i}].hostnames[{j}]"), name, names::subdomain, causes);
         }
     }
 }
@@ -291,6 +370,36 @@ fn tolerations(list: &Value, path: &str, causes: &mut Vec<Cause>) {
         if !text("effect").is_empty() {
             let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
             one_of(&format!("{place}.effect"), &toleration["effect"], &effects, causes);
+        }
+    }
+}
+
+/// The addresses in a pod's status. An update may keep those that were there.
+pub fn status(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    for list in ["podIPs", "hostIPs"] {
+        let of = |pod: &'_ Value| -> Vec<String> {
+            let texts = items(&pod["status"][list]).iter();
+            texts.map(|entry| entry["ip"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let (addresses, kept) = (of(object), of(current));
+        let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+        let host = object["status"]["hostIP"].as_str().unwrap_or_default();
+        if let Some(first) = addresses.first().filter(|first| list == "hostIPs" && *first != host) {
+            let detail = "must be equal to `hostIP`";
+            causes.push(Cause::invalid("status.hostIPs[0].ip", &json!(first), detail));
+        }
+        for (i, address) in addresses.iter().enumerate() {
+            addresses::ip(&format!("status.{list}[{i}]"), address, &kept, causes);
+        }
+        let families: Vec<bool> =
+            addresses.iter().filter_map(|text| addresses::parse(text)).map(|ip| ip.is_ipv6()).collect();
+        let both = families.contains(&true) && families.contains(&false);
+        if addresses.len() > 2 || (addresses.len() == 2 && !both) {
+            let shown: Vec<String> =
+                addresses.iter().map(|address| format!("{{\"IP\":{}}}", json!(address))).collect();
+            let detail = "may specify no more than one IP for each IP family";
+            let text = format!("Invalid value: [{}]: {detail}", shown.join(","));
+            causes.push(Cause::text("FieldValueInvalid", format!("status.{list}"), text));
         }
     }
 }

@@ -208,3 +208,24 @@ async fn an_apply_that_fits_no_schema_is_told_of_that_before_its_uid() {
         assert_eq!(applied.code, code, "{}", applied.message());
     }
 }
+
+#[tokio::test]
+async fn the_metadata_of_a_custom_resource_are_looked_at_before_its_kind() {
+    const WIDGETS: &str = "/apis/ex.io/v1/namespaces/default/widgets";
+    let api = super::definitions::with_widgets().await;
+    let widget = |kind: &str, name: &str| json!({"apiVersion": "ex.io/v1", "kind": kind, "metadata": {"name": name}, "spec": {"color": "red"}});
+    let made = post(&api, WIDGETS, widget("Widget", "a")).await.expect(StatusCode::CREATED);
+    let uri = format!("{WIDGETS}/a");
+    let unversioned = "widgets.ex.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+    let other = "the name of the object (other) does not match the name on the URL (a)";
+    let mut versioned = widget("Wrong", "a");
+    versioned["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
+    let wrong = "Wrong.ex.io \"a\" is invalid: kind: Invalid value: \"Wrong\": must be Widget";
+    for (body, expected) in
+        [(widget("Wrong", "other"), other), (widget("Wrong", "a"), unversioned), (versioned, wrong)]
+    {
+        assert_eq!(ask(&api, "PUT", &uri, body).await.message(), expected);
+    }
+    let removed = json!([{"op": "remove", "path": "/metadata/resourceVersion"}, {"op": "remove", "path": "/apiVersion"}]);
+    assert_eq!(ask_as(&api, "PATCH", &uri, JSON, removed).await.message(), unversioned);
+}

@@ -1,5 +1,5 @@
 //! Refusals and warnings of a real server, in its words: `refusals.jsonl` holds objects and its answers. The
-//! file is made by `reference cases` (tests/reference/kubernetes); a new line is a new case.
+//! file is made by `reference cases` and `refusals.py` (tests/reference/kubernetes); a new line is a new case.
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! Kinds that configure admission: webhooks, and policies with their bindings.
 
 use crate::strategy::Strategy;
-use opdev_apimachinery::resource::ResourceRules;
+use crate::warnings;
+use opdev_apimachinery::resource::{ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, cluster};
 use opdev_apis::validate::{policies, webhooks};
@@ -13,8 +14,10 @@ const CONFIGURATION: Strategy = Strategy {
         generation: true,
         unconditional_update: false,
         any_finalizer: true,
+        validate_name: names::admission,
         ..ResourceRules::COMMON
     },
+    warn: warnings::kept_name,
     after_write: |registry, _| registry.configure_admission(),
     after_removal: |registry, _| registry.configure_admission(),
     ..Strategy::COMMON

@@ -41,7 +41,7 @@ pub(super) static ALL: &[Strategy] = &[
         validates_updates_twice: true,
         validate_change: batch::update,
         validate_status: job_status::update,
-        warn: warnings::template,
+        warn: warnings::job,
         pods: Pods::Template("/spec/template"),
         complete: take_template_labels,
         ..Strategy::COMMON
@@ -52,7 +52,7 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(workloads::CRON_JOB, workloads::cron_job)),
         set_defaults: |_, object| cron_job(object),
         validate: |_, object, current, causes| batch::cron(object, current, causes),
-        warn: warnings::job_template,
+        warn: warnings::cron_job,
         pods: Pods::Template("/spec/jobTemplate/spec/template"),
         ..Strategy::COMMON
     },

@@ -2,6 +2,7 @@
 
 use crate::api_services;
 use crate::strategy::{Post, Selectable, Strategy};
+use crate::warnings;
 use opdev_apimachinery::error::Status;
 use opdev_apimachinery::quota::Evaluator;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, Resource, ResourceRules, names};
@@ -9,7 +10,7 @@ use opdev_apis::Part;
 use opdev_apis::defaults::{put, put_over_zero, sub};
 use opdev_apis::limits;
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::unchanging;
+use opdev_apis::validate::{networking, unchanging};
 use opdev_storage::Key;
 use serde_json::{Value, json};
 
@@ -44,6 +45,8 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(cluster::NODE, cluster::node)),
         selectable: Selectable::fields(&["spec.unschedulable"]),
         set_defaults: |_, object| node(object),
+        validate: |_, object, _, causes| networking::node(object, causes),
+        warn: warnings::node,
         validate_change: unchanging::node,
         // A node registers itself with its status.
         initial_status: |_| None,
@@ -64,6 +67,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { returns_deleted: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::RESOURCE_QUOTA, cluster::resource_quota)),
         validate_change: unchanging::resource_quota,
+        warn: warnings::resource_quota,
         quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },
@@ -147,6 +151,10 @@ fn admit_namespace_delete(key: &Key, current: &Value) -> Result<(), Status> {
 /// The first of a node's ranges is also its only one, and what it has is free to be used.
 fn node(object: &mut Value) {
     let spec = sub(object, "spec");
+    // The feature is gone: servers drop it.
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("configSource");
+    }
     let (range, ranges) = (spec["podCIDR"].clone(), spec["podCIDRs"].clone());
     if range.is_string() && ranges.is_null() {
         spec["podCIDRs"] = json!([range]);

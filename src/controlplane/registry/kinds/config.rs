@@ -1,6 +1,7 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
 use crate::strategy::{Selectable, Strategy};
+use crate::warnings;
 use base64::Engine;
 use opdev_apimachinery::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
 use opdev_apimachinery::quota::Evaluator;
@@ -38,6 +39,7 @@ pub(super) static ALL: &[Strategy] = &[
             storage::frozen(object, current, causes);
         },
         validate: |_, object, _, causes| storage::secret(object, causes),
+        warn: warnings::secret,
         quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },
@@ -49,6 +51,7 @@ pub(super) static ALL: &[Strategy] = &[
             ..ResourceRules::COMMON
         },
         printer: Some(Printer::new(cluster::SERVICE_ACCOUNT, cluster::service_account)),
+        warn: warnings::service_account,
         ..Strategy::COMMON
     },
 ];

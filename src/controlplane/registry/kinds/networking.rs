@@ -1,10 +1,11 @@
 //! Ingresses, their classes, and network policies.
 
 use crate::strategy::Strategy;
+use crate::warnings;
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, network};
-use opdev_apis::validate::{networking, unchanging};
+use opdev_apis::validate::{network_policies, networking, unchanging};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[
@@ -22,6 +23,9 @@ pub(super) static ALL: &[Strategy] = &[
         },
         initial_status: |_| Some(json!({"loadBalancer": {}})),
         validate: |_, object, current, causes| networking::ingress(object, current.is_none(), causes),
+        validate_status: networking::ingress_status,
+        warn: warnings::ingress,
+        warn_of_status: warnings::balanced,
         etcd_prefix: Some("ingress"),
         ..Strategy::COMMON
     },
@@ -47,6 +51,8 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::NETWORK_POLICY, network::network_policy)),
         set_defaults: |_, object| network_policy(object),
+        validate: |_, object, current, causes| network_policies::policy(object, current, causes),
+        warn: warnings::network_policy,
         ..Strategy::COMMON
     },
 ];

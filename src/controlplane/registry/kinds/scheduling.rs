@@ -1,6 +1,7 @@
 //! The places of pods: priorities, runtimes, devices; and Leases, by which parts of a cluster elect a leader.
 
 use crate::strategy::{Selectable, Strategy};
+use crate::warnings;
 use jiff::Timestamp;
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::{ResourceRules, metadata};
@@ -88,6 +89,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { unconditional_update: false, any_finalizer: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::RUNTIME_CLASS, cluster::runtime_class)),
         unchanging: &["handler"],
+        warn: warnings::runtime_class,
         ..Strategy::COMMON
     },
     Strategy {
@@ -113,6 +115,7 @@ pub(super) static ALL: &[Strategy] = &[
             ..Selectable::fields(&["spec.nodeName", "spec.driver", "spec.pool.name"])
         },
         unchanging: &["spec.driver", "spec.nodeName", "spec.pool.name"],
+        warn: warnings::resource_slice,
         ..Strategy::COMMON
     },
     Strategy {

@@ -9,7 +9,7 @@ use opdev_apimachinery::quota::{Evaluator, ONE, items, text};
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, network};
-use opdev_apis::validate::networking;
+use opdev_apis::validate::{self, networking};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -42,8 +42,10 @@ pub(super) static ALL: &[Strategy] = &[
             allocate: allocate::from_registry,
         }),
         validate_change_first: networking::service_update,
-        validate: |_, object, _, causes| networking::service(&object["spec"], causes),
+        validate: |_, object, current, causes| networking::service(object, current, causes),
+        validate_status: networking::service_status,
         warn: warnings::service,
+        warn_of_status: warnings::balanced,
         quota: Evaluator {
             counted: true,
             uses: |name| name.starts_with("services."),
@@ -66,6 +68,8 @@ pub(super) static ALL: &[Strategy] = &[
         },
         printer: Some(Printer::new(network::ENDPOINTS, network::endpoints)),
         set_defaults: |_, object| endpoints(object),
+        validate: |_, object, current, causes| validate::endpoints::endpoints(object, current, causes),
+        warn: warnings::endpoints,
         ..Strategy::COMMON
     },
     Strategy {
@@ -74,6 +78,8 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::ENDPOINT_SLICE, network::endpoint_slice)),
         set_defaults: |_, object| endpoint_slice(object),
+        validate: |_, object, current, causes| validate::endpoints::slice(object, current, causes),
+        warn: warnings::endpoint_slice,
         unchanging: &["addressType"],
         ..Strategy::COMMON
     },

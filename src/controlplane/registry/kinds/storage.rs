@@ -1,6 +1,7 @@
 //! Volumes, claims to them, and their classes and drivers.
 
 use crate::strategy::{LimitRange, Strategy};
+use crate::warnings;
 use jiff::Timestamp;
 use opdev_apimachinery::quota::{Evaluator, ONE, text};
 use opdev_apimachinery::resource::quantity::nano;
@@ -36,6 +37,7 @@ pub(super) static ALL: &[Strategy] = &[
         initial_status: |_| Some(json!({"phase": "Pending"})),
         validate: |_, object, _, causes| storage::claim(&object["spec"], "spec", causes),
         validate_change: storage::claim_update,
+        warn: warnings::claim,
         admit: |registry, _, (resource, part), object, old| match (part, old) {
             (Part::Main, Some(old)) => registry.check_resize(resource, object, old),
             _ => Ok(()),
@@ -61,6 +63,7 @@ pub(super) static ALL: &[Strategy] = &[
         initial_status: |_| Some(json!({"phase": "Pending"})),
         set_transition_time: set_phase_time,
         validate_change: unchanging::volume,
+        warn: warnings::volume,
         ..Strategy::COMMON
     },
     Strategy {
@@ -72,6 +75,7 @@ pub(super) static ALL: &[Strategy] = &[
             put(object, "volumeBindingMode", "Immediate");
         },
         unchanging: &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"],
+        warn: warnings::storage_class,
         ..Strategy::COMMON
     },
     Strategy {
@@ -79,6 +83,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { returns_deleted: true, ..CONDITIONAL },
         set_defaults: |_, object| csi_driver(sub(object, "spec")),
         validate_change: unchanging::csi_driver,
+        warn: warnings::driver,
         ..Strategy::COMMON
     },
     Strategy {
@@ -106,6 +111,7 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "storage.k8s.io/csistoragecapacities",
         unchanging: &["nodeTopology", "storageClassName"],
+        warn: warnings::capacity,
         ..Strategy::COMMON
     },
     Strategy {

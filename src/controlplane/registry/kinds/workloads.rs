@@ -33,7 +33,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| workloads::deployment(&object["spec"], causes),
         validate_status: workload_status::deployment,
         validate_change: immutable_selector,
-        warn: warnings::template,
+        warn: warnings::workload,
         ..WORKLOAD
     },
     Strategy {
@@ -46,7 +46,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| workloads::replica_set(&object["spec"], causes),
         validate_status: workload_status::replica_set,
         validate_change: immutable_selector,
-        warn: warnings::template,
+        warn: warnings::workload,
         ..WORKLOAD
     },
     Strategy {
@@ -59,7 +59,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate_status: workload_status::stateful_set,
         validated_once: Some("spec.volumeClaimTemplates"),
         validate_change: workloads::stateful_set_update,
-        warn: warnings::template,
+        warn: warnings::stateful_set,
         ..WORKLOAD
     },
     Strategy {
@@ -85,6 +85,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| workloads::replication_controller(&object["spec"], causes),
         validate_status: workload_status::replica_set,
         initial_status: |_| Some(json!({"replicas": 0})),
+        warn: warnings::workload,
         quota: Evaluator::COUNTED,
         ..WORKLOAD
     },

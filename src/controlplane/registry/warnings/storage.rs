@@ -1,0 +1,111 @@
+//! Warnings of volumes, claims to them, and their classes.
+
+use super::{annotations, fraction, old_label, old_labels};
+use crate::context::Context;
+use opdev_apis::validate::items;
+use serde_json::Value;
+
+const CLASS: (&str, &str) = (
+    "volume.beta.kubernetes.io/storage-class",
+    "deprecated since v1.8; use \"storageClassName\" attribute instead",
+);
+
+/// Kinds of volumes that no kubelet mounts any more, or not for long, with the field's name as warnings have it.
+pub(super) const OLD_VOLUMES: [(&str, &str, &str); 9] = [
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// Warns of a claim.
+pub(crate) fn claim(ctx: &mut Context, object: &Value, _current: Option<&Value>) {
+    annotations(ctx, "metadata.annotations", &object["metadata"], &[CLASS]);
+    claim_spec(ctx, &object["spec"], "spec");
+}
+
+/// Warns of a claim's spec.
+pub(super) fn claim_spec(ctx: &mut Context, spec: &Value, path: &str) {
+    for part in ["requests", "limits"] {
+        fraction(ctx, &format!("{path}.resources.{part}"), &spec["resources"][part], "storage");
+    }
+}
+
+/// Warns of a volume.
+pub(crate) fn volume(ctx: &mut Context, object: &Value, _current: Option<&Value>) {
+    const OPTIONS: (&str, &str) = (
+        "volume.beta.kubernetes.io/mount-options",
+        "deprecated since v1.31; use \"mountOptions\" attribute instead",
+    );
+    annotations(ctx, "metadata.annotations", &object["metadata"], &[CLASS, OPTIONS]);
+    let spec = &object["spec"];
+    if spec["persistentVolumeReclaimPolicy"] == "Recycle" {
+        ctx.warn(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the \
+             recommended approach is to use dynamic provisioning.",
+        );
+    }
+    let terms = &spec["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    for (i, term) in items(terms).iter().enumerate() {
+        old_expressions(ctx, term, &format!("spec.nodeAffinity.required.nodeSelectorTerms[{i}]"));
+    }
+    // In this order a real server looks at them.
+    for name in ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"] {
+        let old = OLD_VOLUMES.iter().find(|(field, ..)| *field == name && !spec[name].is_null());
+        if let Some((_, shown, advice)) = old {
+            ctx.warn(format!("spec.{shown}: {advice}"));
+        }
+    }
+}
+
+/// Warns of the old labels in the expressions of a selector.
+pub(super) fn old_expressions(ctx: &mut Context, term: &Value, place: &str) {
+    for (i, expression) in items(&term["matchExpressions"]).iter().enumerate() {
+        old_expression(ctx, expression, &format!("{place}.matchExpressions[{i}]"));
+    }
+}
+
+/// Warns of an expression about an old label of nodes.
+pub(super) fn old_expression(ctx: &mut Context, expression: &Value, place: &str) {
+    let key = expression["key"].as_str().unwrap_or_default();
+    if let Some(advice) = old_label(key) {
+        ctx.warn(format!("{place}.key: {key} is {advice}"));
+    }
+}
+
+/// Warns of a StorageClass.
+pub(crate) fn storage_class(ctx: &mut Context, object: &Value, _current: Option<&Value>) {
+    for (i, topology) in items(&object["allowedTopologies"]).iter().enumerate() {
+        for (j, expression) in items(&topology["matchLabelExpressions"]).iter().enumerate() {
+            if let Some(advice) = expression["key"].as_str().and_then(old_label) {
+                ctx.warn(format!("allowedTopologies[{i}].matchLabelExpressions[{j}].key: {advice}"));
+            }
+        }
+    }
+}
+
+/// Warns of a CSIStorageCapacity.
+pub(crate) fn capacity(ctx: &mut Context, object: &Value, _current: Option<&Value>) {
+    let topology = &object["nodeTopology"];
+    old_expressions(ctx, topology, "nodeTopology");
+    for (name, advice) in old_labels(&topology["matchLabels"]) {
+        ctx.warn(format!("nodeTopology.matchLabels.{name}: {advice}"));
+    }
+}
+
+/// Warns of a CSIDriver that gets tokens in a place where they may be logged.
+pub(crate) fn driver(ctx: &mut Context, object: &Value, current: Option<&Value>) {
+    let (spec, tokens) = (&object["spec"], &object["spec"]["tokenRequests"]);
+    let changed = current.is_none_or(|current| current["spec"]["tokenRequests"] != *tokens);
+    if changed && !items(tokens).is_empty() && spec["serviceAccountTokenInSecrets"].is_null() {
+        ctx.warn(
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to \
+             prevent possible logging of tokens in volume attributes",
+        );
+    }
+}
