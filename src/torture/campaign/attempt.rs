@@ -1,12 +1,14 @@
 //! One plan: run once, and where it ends otherwise than undisturbed, twice more with more patience. Plans are
 //! tried beside one another, their further runs, too.
 
-use super::alarm::{Alarm, Symptom, found};
+use super::alarm::{Alarm, Symptom};
 use super::learn::{Known, in_turn, words};
+use super::log::Log;
+use super::schedule::Schedule;
 use crate::input::TortureInput;
 use crate::judge::{Difference, Rule};
 use crate::plan::{Class, Disturbance};
-use crate::report::{Progress, Report};
+use crate::report::Progress;
 use crate::ruled::by_chance;
 use crate::run::{Ran, run};
 use crate::shrink::{code, shrink};
@@ -97,20 +99,14 @@ impl Bench<'_> {
     }
 
     /// Notes that a plan was tried.
-    fn count(
-        &self,
-        attempt: &Attempt,
-        disturbance: &Disturbance,
-        report: &mut Report,
-        tell: &mut impl FnMut(&Progress),
-    ) {
+    fn count(&self, attempt: &Attempt, disturbance: &Disturbance, log: &Log<'_>) {
         let class = disturbance.class();
-        report.count_of(self.scenario, class);
-        report.note_once(by_chance(&attempt.ran.outcome.opened));
-        if !attempt.ran.met {
-            report.unmet += 1;
-        }
-        tell(&Progress::Tried {
+        log.report(|report| {
+            report.count_of(self.scenario, class);
+            report.note_once(by_chance(&attempt.ran.outcome.opened));
+            report.unmet += usize::from(!attempt.ran.met);
+        });
+        log.tell(&Progress::Tried {
             scenario: self.scenario.name.clone(),
             class,
             plan: disturbance.words(&self.scenario.steps),
@@ -120,13 +116,15 @@ impl Bench<'_> {
     }
 
     /// The alarm of a plan that ended otherwise, and did so again.
-    fn alarm(&self, attempt: Attempt, disturbance: &Disturbance, report: &mut Report) -> Option<Alarm> {
+    fn alarm(&self, attempt: Attempt, disturbance: &Disturbance, log: &Log<'_>) -> Option<Alarm> {
         if attempt.is_quiet() {
             return None;
         }
-        report.alarms += 1;
+        log.report(|report| {
+            report.alarms += 1;
+            report.flaky += usize::from(attempt.is_flaky());
+        });
         if attempt.is_flaky() {
-            report.flaky += 1;
             return None;
         }
         let Attempt { ran, differences, times } = attempt;
@@ -152,13 +150,9 @@ impl Bench<'_> {
 /// Tries the plans of a scenario, and gives those back for which there was no time. What ends otherwise is
 /// made smaller beside the plans that follow.
 pub(super) async fn tried(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
+    &Schedule { input, prepared, log, .. }: &Schedule<'_, '_>,
     (scenario, known, all): (&Arc<Scenario>, &Known, Vec<Disturbance>),
     over: impl Fn() -> bool,
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
 ) -> Result<Vec<Disturbance>> {
     let steps = words(scenario);
     let over = &over;
@@ -185,7 +179,7 @@ pub(super) async fn tried(
     loop {
         let ended = tokio::select! {
             Some(new) = shrinking.next(), if !shrinking.is_empty() => {
-                found(input, new, alarms, report, tell)?;
+                log.found(input, new)?;
                 continue;
             }
             ended = runs.next() => ended,
@@ -200,15 +194,15 @@ pub(super) async fn tried(
             Some(Err(_)) if input.shutdown.is_cancelled() => continue,
             Some(Err(error)) => {
                 let words = disturbance.words(&scenario.steps);
-                report.problems.push(format!("{}, {words}: {error:#}", scenario.title()));
+                let problem = format!("{}, {words}: {error:#}", scenario.title());
+                log.report(|report| report.problems.push(problem));
                 continue;
             }
         };
-        bench.count(&attempt, &disturbance, report, tell);
-        let Some(new) = bench.alarm(attempt, &disturbance, report) else { continue };
+        bench.count(&attempt, &disturbance, log);
+        let Some(new) = bench.alarm(attempt, &disturbance, log) else { continue };
         let symptom = Symptom::of(&new);
-        let is_known = alarms.iter().any(|known| Symptom::of(known).is_like(&symptom));
-        if is_known || begun.iter().any(|known: &Symptom| known.is_like(&symptom)) {
+        if log.knows(&symptom) || begun.iter().any(|known: &Symptom| known.is_like(&symptom)) {
             alike.push(new);
         } else {
             begun.push(symptom);
@@ -216,8 +210,8 @@ pub(super) async fn tried(
         }
     }
     while let Some(new) = shrinking.next().await {
-        found(input, new, alarms, report, tell)?;
+        log.found(input, new)?;
     }
-    alike.into_iter().try_for_each(|new| found(input, new, alarms, report, tell))?;
+    alike.into_iter().try_for_each(|new| log.found(input, new))?;
     Ok(left)
 }

@@ -1,17 +1,18 @@
 //! Scenarios that follow from what the operator makes of a sample. Most are judged by themselves: one run,
 //! and two more where it finds something.
 
-use super::alarm::{Alarm, found};
+use super::alarm::Alarm;
 use super::attempt::{AGAIN, tried};
 use super::learn::{Facts, Known, learn, once, words};
 use super::rollout::{self, rollouts};
+use super::schedule::Schedule;
 use super::{names, stranger};
 use crate::acts::is_refused;
 use crate::input::TortureInput;
 use crate::judge::{Difference, Outcome};
 use crate::plan::{Class, Disturbance, Level};
 use crate::replay::Replayed;
-use crate::report::{Learnt, Progress, Report};
+use crate::report::{Learnt, Progress};
 use crate::shrink::code;
 use crate::subject::Prepared;
 use crate::writes_beside::WritesBeside;
@@ -41,18 +42,11 @@ fn takes_bad_pods(input: &TortureInput) -> bool {
 }
 
 /// Runs the checks of a sample. `facts` is none where no other scenario was learned.
-pub(super) async fn checks(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    (sample, facts): (&Sample, Option<Facts>),
-    over: impl Fn() -> bool + Copy,
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
+pub(super) async fn checks(schedule: &Schedule<'_, '_>, sample: &Sample, facts: Option<Facts>) -> Result<()> {
+    let Schedule { input, prepared, deadline, log, .. } = *schedule;
     let wanted = wanted(input);
-    if wanted.is_empty() || over() {
-        report.left_out += wanted.len();
+    if wanted.is_empty() || deadline.is_over() {
+        log.report(|report| report.left_out += wanted.len());
         return Ok(());
     }
     let facts = match facts {
@@ -66,7 +60,8 @@ pub(super) async fn checks(
                 Ok(known) => Facts::of(&known),
                 Err(_) if input.shutdown.is_cancelled() => return Ok(()),
                 Err(error) => {
-                    report.problems.push(format!("{} of {}: {error:#}", wanted.join(", "), sample.path));
+                    let problem = format!("{} of {}: {error:#}", wanted.join(", "), sample.path);
+                    log.report(|report| report.problems.push(problem));
                     return Ok(());
                 }
             }
@@ -74,7 +69,7 @@ pub(super) async fn checks(
     };
     if facts.made.is_empty() && wanted.iter().any(|name| [STRANGER, NAMES].contains(name)) {
         let why = "the operator makes nothing of it, so that no other owner and no long name was tried";
-        report.notes.push(format!("{}: {why}", sample.path));
+        log.report(|report| report.notes.push(format!("{}: {why}", sample.path)));
     }
     let mut all = Vec::new();
     if wanted.contains(&STRANGER) {
@@ -84,33 +79,30 @@ pub(super) async fn checks(
         all.extend(names::scenarios(sample, &facts.made, input.level));
     }
     for scenario in all {
-        if over() {
-            report.left_out += 1;
+        if deadline.is_over() {
+            log.report(|report| report.left_out += 1);
             continue;
         }
-        check(input, prepared, (&Arc::new(scenario), facts.windows), alarms, report, tell).await?;
+        check(schedule, &Arc::new(scenario), facts.windows).await?;
     }
     if wanted.contains(&BAD_ROLLOUT) {
-        bad_rollouts(input, prepared, (sample, &facts), over, alarms, report, tell).await?;
+        bad_rollouts(schedule, sample, &facts).await?;
     }
     Ok(())
 }
 
 /// Runs a scenario that is judged by itself; once more and again where it finds something.
 async fn check(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    (scenario, windows): (&Arc<Scenario>, (Duration, Duration)),
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
+    &Schedule { input, prepared, log, .. }: &Schedule<'_, '_>,
+    scenario: &Arc<Scenario>,
+    windows: (Duration, Duration),
 ) -> Result<()> {
     let once = |window: Duration| once(input, prepared, scenario, None, (input.seed, window.into()));
     let ran = match once(windows.0).await {
         Ok(ran) => ran,
         Err(_) if input.shutdown.is_cancelled() => return Ok(()),
         Err(error) => {
-            report.problems.push(format!("{}: {error:#}", scenario.title()));
+            log.report(|report| report.problems.push(format!("{}: {error:#}", scenario.title())));
             return Ok(());
         }
     };
@@ -122,19 +114,21 @@ async fn check(
         took: ran.took,
         plans: BTreeMap::new(),
     };
-    tell(&Progress::Learned(learnt.clone()));
-    tell(&Progress::Planned { plans: 1 });
-    report.learned.push(learnt);
-    report.count(Class::Check);
+    log.tell(&Progress::Learned(learnt.clone()));
+    log.tell(&Progress::Planned { plans: 1 });
+    log.report(|report| {
+        report.learned.push(learnt);
+        report.count(Class::Check);
+    });
     let mut faults = faults(input, scenario, &ran.outcome);
-    tell(&Progress::Tried {
+    log.tell(&Progress::Tried {
         scenario: scenario.name.clone(),
         class: Class::Check,
         plan: words(scenario).join(" · "),
         differences: faults.found.len(),
         took: ran.took,
     });
-    report.alarms += usize::from(!faults.found.is_empty());
+    log.report(|report| report.alarms += usize::from(!faults.found.is_empty()));
     let (mut times, tries) = ((1, 1), if faults.found.is_empty() { 1 } else { AGAIN });
     let mut again = Faults::default();
     for _ in 0..tries {
@@ -151,9 +145,10 @@ async fn check(
     faults.keep(&again);
     // The first one of each kind of name says why; fewer objects follow from it.
     faults.hints.dedup_by(|later, first| later.object == first.object);
-    report.notes.extend(faults.hints.iter().map(|hint| format!("{}: {}", scenario.title(), hint.words())));
+    let hints = faults.hints.iter().map(|hint| format!("{}: {}", scenario.title(), hint.words()));
+    log.report(|report| report.notes.extend(hints));
     if times.0 == 1 || faults.found.is_empty() {
-        report.flaky += usize::from(tries > 1);
+        log.report(|report| report.flaky += usize::from(tries > 1));
         return Ok(());
     }
     let new = Alarm {
@@ -166,7 +161,7 @@ async fn check(
         differences: faults.found,
         times,
     };
-    found(input, new, alarms, report, tell)
+    log.found(input, new)
 }
 
 /// The faults of one run.
@@ -224,18 +219,11 @@ pub(super) async fn replay_check(
 }
 
 /// Changes a field that reaches pods, which then do not start, and changes it back.
-async fn bad_rollouts(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
-    (sample, facts): (&Sample, &Facts),
-    over: impl Fn() -> bool + Copy,
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
-) -> Result<()> {
+async fn bad_rollouts(schedule: &Schedule<'_, '_>, sample: &Sample, facts: &Facts) -> Result<()> {
+    let Schedule { input, prepared, deadline, log, .. } = *schedule;
     for rollout in rollouts(sample, &facts.made) {
-        if over() {
-            report.left_out += 1;
+        if deadline.is_over() {
+            log.report(|report| report.left_out += 1);
             return Ok(());
         }
         let scenario = Arc::new(rollout::scenario(sample, &rollout));
@@ -246,11 +234,11 @@ async fn bad_rollouts(
             Err(_) if input.shutdown.is_cancelled() => return Ok(()),
             Err(error) if is_refused(&error) => continue,
             Err(error) => {
-                report.problems.push(format!("{}: {error:#}", scenario.title()));
+                log.report(|report| report.problems.push(format!("{}: {error:#}", scenario.title())));
                 continue;
             }
         };
-        bad_rollout(input, prepared, (&scenario, &known, rollout.bad), over, alarms, report, tell).await?;
+        bad_rollout(schedule, (&scenario, &known, rollout.bad)).await?;
         if input.level != Level::Deep {
             break;
         }
@@ -259,19 +247,15 @@ async fn bad_rollouts(
 }
 
 async fn bad_rollout(
-    input: &TortureInput,
-    prepared: &Arc<Prepared>,
+    schedule: &Schedule<'_, '_>,
     (scenario, known, bad): (&Arc<Scenario>, &Known, Disturbance),
-    over: impl Fn() -> bool + Copy,
-    alarms: &mut Vec<Alarm>,
-    report: &mut Report,
-    tell: &mut impl FnMut(&Progress),
 ) -> Result<()> {
-    let learnt = known.learnt(scenario);
-    tell(&Progress::Learned(learnt.clone()));
-    report.learned.push(learnt);
-    tell(&Progress::Planned { plans: 1 });
-    let left = tried(input, prepared, (scenario, known, vec![bad]), over, alarms, report, tell).await?;
-    report.left_out += left.len();
+    let (log, learnt) = (schedule.log, known.learnt(scenario));
+    log.tell(&Progress::Learned(learnt.clone()));
+    log.report(|report| report.learned.push(learnt));
+    log.tell(&Progress::Planned { plans: 1 });
+    let over = || schedule.deadline.is_over();
+    let left = tried(schedule, (scenario, known, vec![bad]), over).await?;
+    log.report(|report| report.left_out += left.len());
     Ok(())
 }

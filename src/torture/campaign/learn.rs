@@ -1,4 +1,5 @@
-//! Runs of a scenario that nothing disturbs, and what they have in common.
+//! Runs of a scenario that nothing disturbs, and what they have in common. Several scenarios are learned at
+//! once, in tasks of their own, while the plans of others are tried.
 
 use crate::input::TortureInput;
 use crate::judge::{Learned, Outcome};
@@ -10,16 +11,21 @@ use crate::subject::Prepared;
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_object::meta::ObjectRef;
+use opdev_pace::ahead::Ahead;
 use opdev_pace::turns::Turn;
-use opdev_pace::windows::{self, Windows, patient};
+use opdev_pace::windows::{self, FIRST_WINDOW, Windows, patient};
 use opdev_steps::scenario::{Scenario, Step};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Undisturbed runs of each scenario.
 pub(crate) const UNDISTURBED: u32 = 3;
+
 /// Runs one scenario.
 pub(crate) async fn once(
     input: &TortureInput,
@@ -139,6 +145,102 @@ pub(crate) async fn learn(
         bail!("undisturbed runs differ too much to compare anything with them: {}", some.join(", "));
     }
     Ok(Known { learned, runs, windows })
+}
+
+/// When nothing more is begun: the time is over, or the user has broken it off.
+#[derive(Clone)]
+pub(crate) struct Deadline {
+    pub(crate) until: Option<Instant>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Deadline {
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until) || self.shutdown.is_cancelled()
+    }
+}
+
+/// A scenario that was to be learned.
+pub(crate) struct Lesson {
+    /// Its place among all scenarios.
+    number: usize,
+    /// The number of its sample.
+    pub(crate) sample: usize,
+    pub(crate) scenario: Arc<Scenario>,
+    /// That in which its undisturbed runs agree; `None` where the time was over before.
+    pub(crate) known: Option<Result<Known>>,
+    /// True for each scenario that was learned so far.
+    learned: Arc<[AtomicBool]>,
+}
+
+impl Lesson {
+    /// Returns true if nobody has to wait for the scenario that follows.
+    pub(crate) fn is_next_known(&self) -> bool {
+        self.learned.get(self.number + 1).is_none_or(|learned| learned.load(Ordering::Relaxed))
+    }
+}
+
+/// All scenarios of a campaign, which are learned in their order. Learning ends where this is dropped.
+pub(crate) struct Learners {
+    tasks: VecDeque<AbortOnDropHandle<Lesson>>,
+    ahead: Arc<Ahead>,
+    /// Ends the runs, once the time is over.
+    shutdown: CancellationToken,
+}
+
+impl Learners {
+    /// Begins to learn these scenarios, each with the number of its sample.
+    pub(crate) fn begin(
+        input: &TortureInput,
+        prepared: &Arc<Prepared>,
+        scenarios: Vec<(usize, Scenario)>,
+        deadline: &Deadline,
+    ) -> Learners {
+        let shutdown = input.shutdown.child_token();
+        let input = Arc::new(TortureInput { shutdown: shutdown.clone(), ..input.clone() });
+        let ahead = Arc::new(Ahead::new(&prepared.turns, UNDISTURBED as usize));
+        let learned: Arc<[AtomicBool]> = scenarios.iter().map(|_| AtomicBool::new(false)).collect();
+        let learner = |(number, (sample, scenario)): (usize, (usize, Scenario))| {
+            let (input, prepared, ahead) = (Arc::clone(&input), Arc::clone(prepared), Arc::clone(&ahead));
+            let (deadline, scenario, learned) = (deadline.clone(), Arc::new(scenario), Arc::clone(&learned));
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                ahead.may_begin(number).await;
+                let how = (UNDISTURBED, FIRST_WINDOW);
+                let known = match deadline.is_over() {
+                    true => None,
+                    false => Some(learn(&input, &prepared, &scenario, how).await),
+                };
+                if let Some(learned) = learned.get(number) {
+                    learned.store(true, Ordering::Relaxed);
+                }
+                Lesson { number, sample, scenario, known, learned }
+            }))
+        };
+        let tasks = scenarios.into_iter().enumerate().map(learner).collect();
+        Learners { tasks, ahead, shutdown }
+    }
+
+    /// Returns true if all of them were taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The next scenario, once it is learned. May be broken off: then it is the next one again.
+    ///
+    /// # Errors
+    /// Where opdev tripped over a bug of its own.
+    pub(crate) async fn next(&mut self) -> Result<Option<Lesson>> {
+        let Some(task) = self.tasks.front_mut() else { return Ok(None) };
+        let lesson = task.await.context("learning a scenario tripped over a bug in opdev");
+        self.tasks.pop_front();
+        self.ahead.take();
+        lesson.map(Some)
+    }
+
+    /// Ends all runs that are still under way.
+    pub(crate) fn stop(&self) {
+        self.shutdown.cancel();
+    }
 }
 
 /// The steps in words.

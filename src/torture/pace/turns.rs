@@ -3,16 +3,18 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// All turns of a campaign.
 #[derive(Debug)]
-pub struct Turns(Mutex<Queue>);
+pub struct Turns {
+    queue: Mutex<Queue>,
+    /// All turns, taken or not.
+    count: watch::Sender<usize>,
+}
 
 #[derive(Debug)]
 struct Queue {
-    /// All turns, taken or not.
-    count: usize,
     free: usize,
     /// Runs that try an alarm again, or that others wait for.
     urgent: VecDeque<oneshot::Sender<Turn>>,
@@ -28,22 +30,27 @@ impl Turns {
     /// So many at once, at least one.
     pub fn new(count: usize) -> Arc<Turns> {
         let count = count.max(1);
-        let queue = Queue { count, free: count, urgent: VecDeque::new(), plans: VecDeque::new() };
-        Arc::new(Turns(Mutex::new(queue)))
+        let queue = Queue { free: count, urgent: VecDeque::new(), plans: VecDeque::new() };
+        Arc::new(Turns { queue: Mutex::new(queue), count: watch::Sender::new(count) })
     }
 
     /// From now on there are so many, unless there are more already.
     pub fn widen(self: &Arc<Self>, count: usize) {
-        let more = {
-            let mut queue = self.lock();
-            let more = count.saturating_sub(queue.count);
-            queue.count += more;
-            more
-        };
+        let mut more = 0;
+        self.count.send_if_modified(|known| {
+            more = count.saturating_sub(*known);
+            *known += more;
+            more > 0
+        });
         for _ in 0..more {
             // A turn that ends is handed on, or free.
             drop(Turn(Some(Arc::clone(self))));
         }
+    }
+
+    /// How many there are, and news of more.
+    pub fn count(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
     }
 
     /// Waits for a turn, before all new plans.
@@ -75,7 +82,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes out whoever is next; without anybody a turn is free.

@@ -147,8 +147,8 @@ fn a_program_with_a_fixed_port_runs_alone_and_the_report_says_why() {
     use std::net::{Ipv4Addr, TcpListener};
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let port = (21_000..30_000).find(free).unwrap().to_string();
-    let (most, text) =
-        side_by_side(&format!("import socket\nheld = socket.create_server((\"127.0.0.1\", {port}))\n"));
+    let first = format!("import socket\nheld = socket.create_server((\"127.0.0.1\", {port}))\n");
+    let (most, text) = side_by_side(&first, &ONE);
     assert_eq!(most, 1, "{text}");
     let note = text.lines().find(|line| line.contains(&port)).unwrap_or_default();
     let (note, _) = note.split_once(", so its runs").unwrap_or_default();
@@ -159,13 +159,29 @@ fn a_program_with_a_fixed_port_runs_alone_and_the_report_says_why() {
 #[test]
 #[cfg_attr(not(python), ignore = "needs python3")]
 fn a_program_without_a_fixed_port_runs_beside_itself_once_that_is_known() {
-    let (most, text) = side_by_side("");
+    let (most, text) = side_by_side("", &ONE);
     assert!(most > 1, "{text}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(not(python), ignore = "needs python3")]
+fn several_scenarios_of_a_program_are_learned_and_tried_at_once() {
+    let two = ["--scenario", "recreate,child", "--only", "restart", "--level", "quick", "--parallel", "6"];
+    let (most, text) = side_by_side("", &two);
+    // Of one scenario alone there would be two: its last undisturbed runs.
+    assert!((3..=6).contains(&most), "{most} at once\n{text}");
+    let learned = text.lines().find(|line| line.starts_with("learned")).unwrap_or_default();
+    assert!(learned.contains("recreate, child"), "in their order\n{text}");
+}
+
+/// One scenario with two kinds of plans.
+#[cfg(target_os = "linux")]
+const ONE: [&str; 6] = ["--scenario", "child", "--only", "restart,crash", "--level", "quick"];
+
 /// Tortures a healthy operator that begins with these lines. How many of it ran at once, and what was told.
 #[cfg(target_os = "linux")]
-fn side_by_side(first: &str) -> (u32, String) {
+fn side_by_side(first: &str, how: &[&str]) -> (u32, String) {
     let counting = r#"
 import os
 
@@ -182,7 +198,7 @@ with open("at-once", "a") as at_once:
 "#;
     let operator = format!("{first}{counting}{OPERATOR}");
     let (_folder, root) = with_operator(&operator, "  command: [python3, operator.py, --careful]\n");
-    let output = torture(&root, &["--scenario", "child", "--only", "restart,crash", "--level", "quick"]);
+    let output = torture(&root, how);
     let text = told(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     let counts = fs::read_to_string(root.join("at-once")).unwrap();

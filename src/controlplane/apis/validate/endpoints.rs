@@ -13,7 +13,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What an update leaves as it was is not looked at.
+/// Checks a list, unless an update leaves it as it was.
 fn unless_kept(
     list: &str,
     (object, current): (&Value, Option<&Value>),

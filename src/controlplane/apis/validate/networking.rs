@@ -142,7 +142,7 @@ fn external_addresses(spec: &Value, current: Option<&Value>, causes: &mut Vec<Ca
     }
 }
 
-/// The ranges that reach a load balancer, in the field or in the annotation. They may have blanks around them.
+/// The ranges that reach a load balancer, in the field or in the annotation. They may have blanks around.
 fn source_ranges(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let balanced = object["spec"]["type"] == "LoadBalancer";
     let of = |service: &Value| -> Vec<String> {

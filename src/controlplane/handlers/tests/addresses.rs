@@ -9,7 +9,7 @@ async fn patched(api: &Api, uri: &str, body: Value) -> Read {
     ask_as(api, "PATCH", uri, MERGE, body).await
 }
 
-/// What the real server says: its message where it refuses, its only warning where it has one.
+/// The words of an answer: the message of a refusal, or its only warning.
 fn said(answer: &Read) -> String {
     let warning = answer.warnings.first().cloned().unwrap_or_default();
     format!("{} {}{warning}", answer.code, answer.message())

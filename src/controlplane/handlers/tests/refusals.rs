@@ -1,5 +1,5 @@
-//! Refusals and warnings of a real server, in its words: `refusals.jsonl` holds objects and its answers. The
-//! file is made by `reference cases` and `refusals.py` (tests/reference/kubernetes); a new line is a new case.
+//! Refusals and warnings of a real server, in its words: `refusals.jsonl` holds objects and its answers.
+//! `reference cases` and `refusals.py` make the file (tests/reference/kubernetes). A new line is a new case.
 
 use super::*;
 

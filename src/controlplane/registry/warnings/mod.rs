@@ -45,7 +45,7 @@ const OLD_LABELS: [(&str, &str); 8] = [
     ),
 ];
 
-/// What a server says of an old label of nodes.
+/// The advice of a server about an old label of nodes.
 fn old_label(label: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(old, _)| *old == label).map(|(_, advice)| *advice)
 }

@@ -1,0 +1,60 @@
+//! The report and the alarms of a campaign. The scenarios of a program are tried at once, and all of them
+//! write here.
+
+use super::alarm::{Alarm, Symptom, found};
+use crate::input::TortureInput;
+use crate::report::{Progress, Report};
+use anyhow::Result;
+use std::cell::RefCell;
+
+/// Whoever is told of each step.
+type Tell<'a> = &'a mut dyn FnMut(&Progress);
+
+/// The report and the alarms, and whoever is told of each step.
+pub(super) struct Log<'a>(RefCell<Inner<'a>>);
+
+struct Inner<'a> {
+    alarms: Vec<Alarm>,
+    report: Report,
+    tell: Tell<'a>,
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn new(report: Report, tell: Tell<'a>) -> Log<'a> {
+        Log(RefCell::new(Inner { alarms: Vec::new(), report, tell }))
+    }
+
+    /// Tells of a step.
+    pub(super) fn tell(&self, progress: &Progress) {
+        (self.0.borrow_mut().tell)(progress);
+    }
+
+    /// Writes into the report, or reads it.
+    pub(super) fn report<T>(&self, with: impl FnOnce(&mut Report) -> T) -> T {
+        with(&mut self.0.borrow_mut().report)
+    }
+
+    /// Makes a finding of an alarm, unless it is one that is known.
+    ///
+    /// # Errors
+    /// Where its file cannot be written.
+    pub(super) fn found(&self, input: &TortureInput, new: Alarm) -> Result<()> {
+        let Inner { alarms, report, tell } = &mut *self.0.borrow_mut();
+        found(input, new, alarms, report, tell)
+    }
+
+    /// Returns true if there is a finding with this symptom.
+    pub(super) fn knows(&self, symptom: &Symptom) -> bool {
+        self.0.borrow().alarms.iter().any(|known| Symptom::of(known).is_like(symptom))
+    }
+
+    /// All of it, for somebody who is alone with it.
+    pub(super) fn parts(&mut self) -> (&mut Vec<Alarm>, &mut Report, &mut Tell<'a>) {
+        let Inner { alarms, report, tell } = self.0.get_mut();
+        (alarms, report, tell)
+    }
+
+    pub(super) fn into_report(self) -> Report {
+        self.0.into_inner().report
+    }
+}
