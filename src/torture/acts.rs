@@ -1,6 +1,5 @@
 //! The steps of a scenario, as they are done on a plane.
 
-use super::normal;
 use super::operator::objects;
 use super::run::Stage;
 use anyhow::{Context as _, Result};
@@ -83,9 +82,10 @@ impl Stage<'_> {
             return Ok(None);
         };
         let owned = all.iter().filter(|object| {
-            normal::counts(object) && meta::owner_references(object).iter().any(|owner| owner.uid == uid)
+            opdev_normal::counts(object)
+                && meta::owner_references(object).iter().any(|owner| owner.uid == uid)
         });
-        let first = owned.min_by_key(|object| normal::id(object));
+        let first = owned.min_by_key(|object| opdev_normal::id(object));
         Ok(first.map(|object| (**object).clone()))
     }
 
@@ -100,7 +100,7 @@ impl Stage<'_> {
                 &wanted.name,
             );
             registry.store.get(&table, &key)?;
-            Some(normal::id(object))
+            Some(opdev_normal::id(object))
         };
         match step {
             Step::Delete(objects) => objects.iter().find_map(there),

@@ -1,10 +1,11 @@
 //! Differences of a disturbed run: its end, its history, what it waits for in vain, what it did to others.
 //! Pure.
 
-use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
 use super::restless::RESTLESS;
 use super::ruled::{Opened, is_told};
+use opdev_normal::{Fields, SECRET, Snapshot};
+use opdev_steps::scenario::DELETE_CHILD;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +76,8 @@ pub enum Rule {
     Name,
     /// A new object with the change is not as without it, once the change is taken back.
     Healed,
+    /// Undisturbed, nobody makes a child again that somebody has deleted.
+    Unwatched,
 }
 
 /// One difference.
@@ -131,6 +134,10 @@ impl Difference {
                 "cut names of children, and end them with a hash of the whole name; or let the CRD refuse the name \
                  (x-kubernetes-validations on self.metadata.name)",
             ),
+            Rule::Unwatched => Some(
+                "watch the kind of its children (Owns of controller-runtime): then a child that somebody deletes is \
+                 made again at once",
+            ),
             _ => None,
         }
     }
@@ -180,6 +187,7 @@ impl Difference {
             Rule::Fresh => {
                 format!("{object} has {path} {after} for a changed object, and {before} for a new one")
             }
+            Rule::Unwatched => format!("{object} is made again, undisturbed it stays deleted"),
             Rule::Stranger if path.is_empty() => format!("{object} of somebody else was deleted"),
             Rule::Stranger if path == OWNERS => {
                 format!("{object} of somebody else got {after} as its owner, and goes with it")
@@ -318,9 +326,14 @@ impl Learned {
                 false if class == Class::Deleted => one.path.is_empty() && one.undisturbed.is_empty(),
                 false => !one.path.starts_with(".status"),
             };
-            found.extend(new.into_iter().filter(counts));
+            let new = new.into_iter().filter(counts);
+            let deletes_child = steps.get(at).is_some_and(|step| step.starts_with(DELETE_CHILD));
+            found.extend(new.map(|one| if deletes_child { self.unwatched(one, at) } else { one }));
         }
-        found.extend(self.histories(run, class));
+        let unwatched: BTreeSet<String> =
+            found.iter().filter(|one| one.rule == Rule::Unwatched).map(|one| one.object.clone()).collect();
+        // It is made once more: that is the same.
+        found.extend(self.histories(run, class).into_iter().filter(|one| !unwatched.contains(&one.object)));
         let new = |all: &BTreeSet<String>, one: &String| !all.contains(one);
         found.extend(
             run.stuck
@@ -344,6 +357,17 @@ impl Learned {
         found.sort();
         found.dedup();
         found
+    }
+
+    /// A child that was there before the step which deletes one, and is there again: the disturbance has only
+    /// shown that nobody makes it again otherwise.
+    fn unwatched(&self, one: Difference, at: usize) -> Difference {
+        let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let is_back = one.path.is_empty() && !one.disturbed.is_empty();
+        match is_back && before.is_some_and(|end| end.contains_key(&one.object)) {
+            true => Difference { rule: Rule::Unwatched, ..one },
+            false => one,
+        }
     }
 
     /// Objects that were made or went another number of times. Who was blind need not make what nobody wants
@@ -522,6 +546,27 @@ mod tests {
 
     fn told(learned: &Learned, run: &Outcome, class: Class) -> Vec<String> {
         learned.judge(run, class, (&[], 0), &[]).iter().map(Difference::words).collect()
+    }
+
+    #[test]
+    fn a_child_that_only_a_new_start_makes_again_is_one_that_nobody_watches() {
+        let (parent, child) = (object("Db x/a", &[]), object("ConfigMap x/a", &[]));
+        let counts = |made, gone| BTreeMap::from([("ConfigMap x/a".to_owned(), Counts { made, gone })]);
+        let run = |last: Vec<(String, Fields)>, made| Outcome {
+            ends: vec![[parent.clone(), child.clone()].into(), last.into_iter().collect()],
+            history: counts(made, 1),
+            ..Outcome::default()
+        };
+        let learned = Learned::from(&[run(vec![parent.clone()], 1)]);
+        let again = run(vec![parent.clone(), child.clone()], 2);
+        let told = |step: &str| {
+            let steps = ["apply Db a".to_owned(), step.to_owned()];
+            let found = learned.judge(&again, Class::Restart, (&steps, 1), &[]);
+            found.iter().map(Difference::words).collect::<Vec<_>>()
+        };
+        let back = "ConfigMap x/a is made again, undisturbed it stays deleted";
+        assert_eq!(told("delete a child of Db a"), [back]);
+        assert_eq!(told("delete ConfigMap a")[0], "ConfigMap x/a is left over");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Leader election of a program that was killed: it gives no lead back, and the next start need not wait
 //! for it.
 
-use super::query::LEADER;
 use super::run::Stage;
 use anyhow::Result;
 use http::Method;
+use opdev_normal::LEADER;
 use opdev_object::meta;
 use serde_json::{Value, json};
 

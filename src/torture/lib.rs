@@ -1,6 +1,6 @@
 //! `opdev torture`: the operator is killed between two writes, is not there while something changes, hears
 //! late of it, or starts on a view of the past, and is judged by how that ends. Each run has a control plane
-//! of its own; never a cluster. `campaign` is the whole, `run` one run. `point`, `plan`, `normal` and `judge`
+//! of its own; never a cluster. `campaign` is the whole, `run` one run. `point`, `plan` and `judge`
 //! are pure; `record` looks over the operator's shoulder, `operator` starts and ends it,
 //! `subject` says what it is, `replay` is the file of a finding.
 
@@ -10,7 +10,6 @@ mod fields;
 mod input;
 mod judge;
 mod lead;
-mod normal;
 mod operator;
 mod plan;
 mod point;

@@ -1,7 +1,7 @@
 //! Points of a run at which it may be disturbed: a write by its signature, and its how-manieth it is. Pure.
 
-use super::normal::{is_time, steady_name};
 use opdev_event::mask;
+use opdev_normal::{is_time, steady_name};
 use opdev_object::diff::{Change, diff};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -2,12 +2,10 @@
 //! Pure.
 
 use opdev_controlplane::{Asked, Observation};
+use opdev_normal::LEADER;
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta;
 use serde_json::Value;
-
-/// The annotation that says who leads, of locks that are no leases.
-pub(super) const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
 /// The place in the operator's code that a traced program puts behind the id of its reconcile.
 pub(super) fn place(asked: &Asked) -> Option<String> {

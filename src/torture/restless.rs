@@ -1,7 +1,6 @@
 //! The words for an operator that does not come to rest: what changes again and again, who reconciles why,
 //! and what is called without any change. Pure, but for the clock that the caller reads.
 
-use super::normal;
 use opdev_controlplane::storage::{Change, ChangeKind};
 use opdev_event::mask;
 use opdev_object::diff::diff;
@@ -33,7 +32,7 @@ impl Moved {
     /// The fields that a change has touched; those that each write touches are left out.
     pub(super) fn of(change: &Change) -> Vec<Moved> {
         let after = change.object.glance();
-        let object = normal::id(&after);
+        let object = opdev_normal::id(&after);
         let whole = |words: &str| {
             vec![Moved { object: object.clone(), path: String::new(), words: words.to_owned() }]
         };

@@ -1,7 +1,6 @@
 //! The rules of findings within a run: what a disturbance brings about may be no other end, but a loop, a
 //! conflict or something left behind.
 
-use super::normal;
 use super::plan::Class;
 use jiff::Timestamp;
 use opdev_controlplane::Observation;
@@ -128,7 +127,7 @@ impl Rules {
 /// A finding in any run: its rule with the object, and the field.
 fn key(found: &RuleFinding) -> (String, String) {
     let about = found.about.as_ref().unwrap_or(&found.object);
-    let name = normal::steady_name(None, &about.name);
+    let name = opdev_normal::steady_name(None, &about.name);
     let name = match &about.namespace {
         Some(namespace) => format!("{namespace}/{name}"),
         None => name,

@@ -3,7 +3,6 @@
 
 use super::campaign::bad_pods;
 use super::judge::Outcome;
-use super::normal::{self, Snapshot};
 use super::operator::{Operator, Subject, first_call, objects, without_secrets};
 use super::plan::{Disturbance, Possible, Write};
 use super::record::{LONGEST_REASON, Record, is_of};
@@ -12,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
 use opdev_controlplane::{Config, ControlPlane, ExecAnswer, Listen, Listening, Passage};
+use opdev_normal::Snapshot;
 use opdev_object::meta::{self, ObjectRef};
 use opdev_pace::windows::Windows;
 use opdev_steps::scenario::{Scenario, reference};
@@ -167,11 +167,11 @@ fn deleted(writes: &[Write]) -> BTreeMap<String, u32> {
 fn made(all: Vec<Arc<Value>>, writes: &[Write], input: &RunInput<'_>) -> Vec<Arc<Value>> {
     let given: Vec<Option<ObjectRef>> = input.scenario.sample.all().iter().map(reference).collect();
     let is_made = |object: &Arc<Value>| {
-        let (id, of) = (normal::id(object), reference(object));
+        let (id, of) = (opdev_normal::id(object), reference(object));
         let wrote = |write: &&Write| write.step == 0 && write.changes && write.object == id;
         let first = writes.iter().find(wrote);
         first.is_some_and(|write| matches!(write.verb.as_str(), "create" | "patch"))
-            && normal::counts(object)
+            && opdev_normal::counts(object)
             && !given.iter().any(|one| one.as_ref().map(ObjectRef::key) == of.as_ref().map(ObjectRef::key))
     };
     all.into_iter().filter(is_made).collect()
@@ -515,7 +515,7 @@ impl<'a> Stage<'a> {
             let path = format!("{}?fieldManager=opdev&force=true", self.path(object)?);
             self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object))
                 .await
-                .with_context(|| format!("{} is not applied", normal::id(object)))?;
+                .with_context(|| format!("{} is not applied", opdev_normal::id(object)))?;
         }
         Ok(())
     }
@@ -533,7 +533,7 @@ impl<'a> Stage<'a> {
 
     pub(super) fn snapshot(&self, takes: impl Fn(&Value) -> bool) -> Snapshot {
         let all = objects(&self.plane);
-        normal::snapshot(all.iter().map(|object| &**object).filter(|object| takes(object)))
+        opdev_normal::snapshot(all.iter().map(|object| &**object).filter(|object| takes(object)))
     }
 
     /// By namespace: why a controller of the cluster could not make an object.

@@ -13,6 +13,7 @@ pub mod error;
 pub mod identity;
 pub mod json_syntax;
 pub mod lanes;
+pub mod part;
 pub mod protobuf;
 pub mod qos;
 pub mod quota;

@@ -1,5 +1,5 @@
 //! The built-in kinds, one object at a time: reading a body as their Go types would, defaults,
-//! refusals, limits, the standards of pods, and the columns of Tables. Pure: never looks at another object,
+//! limits, the standards of pods, and the columns of Tables. Pure: never looks at another object,
 //! never knows who asks. The registry says which kind has which of these.
 
 pub mod decode;
@@ -7,12 +7,9 @@ mod decode_error;
 pub mod defaults;
 mod gotype;
 pub mod limits;
-mod part;
 pub mod pod_security;
 pub mod table;
 mod time;
-pub mod validate;
 
 pub use decode_error::{DecodeError, GoField};
-pub use part::Part;
 pub use time::TimeError;

@@ -10,8 +10,8 @@ use opdev_apimachinery::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, 
 use opdev_apimachinery::contract::View as _;
 use opdev_apimachinery::contract::exec::ExecAnswer;
 use opdev_apimachinery::error::Status;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{Resource, metadata, quantity};
-use opdev_apis::Part;
 use opdev_storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

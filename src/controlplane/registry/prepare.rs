@@ -3,8 +3,8 @@
 //! `validate` for what is refused.
 
 use super::strategy::strategy_of;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{Resource, metadata};
-use opdev_apis::Part;
 use opdev_apis::defaults;
 use opdev_object::schema;
 use serde_json::Value;

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use opdev_apimachinery::attributes::{Attributes, Indexing};
 use opdev_apimachinery::error::{Cause, Status};
 use opdev_apimachinery::identity::User;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::quota::Evaluator;
 use opdev_apimachinery::resource::{Resource, ResourceRules};
-use opdev_apis::Part;
 use opdev_apis::table::Printer;
 use opdev_storage::{Key, Stored};
+use opdev_validation::warnings::Warnings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -96,9 +97,9 @@ pub struct Strategy {
     /// Validation that has to look at other objects, or that writes the status once all is well.
     pub(crate) validate_in_registry: fn(&Registry, &mut Value, Option<&Value>, &mut Vec<Cause>),
     /// The warnings of the server.
-    pub(crate) warn: fn(&mut Context, &Value, Option<&Value>),
+    pub(crate) warn: fn(&mut Warnings, &Value, Option<&Value>),
     /// The warnings of the server about a status.
-    pub(crate) warn_of_status: fn(&mut Context, &Value),
+    pub(crate) warn_of_status: fn(&mut Warnings, &Value),
     /// Where the pods are whose security the namespace may restrict.
     pub(crate) pods: Pods,
     /// The admission plugins for a valid object, which may replace another: they only refuse it.

@@ -6,8 +6,8 @@ use super::context::Context;
 use super::strategy::strategy_of;
 use super::{Registry, convert, fields, prepare, validate, warnings};
 use opdev_apimachinery::error::{Cause, Status};
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{Resource, metadata};
-use opdev_apis::Part;
 use opdev_storage::{Expected, Key, Refused, Stored};
 use serde_json::Value;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Registry {
             warnings::warn(ctx, resource, &object, Some(&served));
         }
         if part == Part::Status {
-            (strategy.warn_of_status)(ctx, &object);
+            warnings::warn_of_status(ctx, resource, &object);
         }
         self.check_plugins(ctx, (resource, part), &object, Some(&served))?;
         if self.calls_admission(ctx, resource) {

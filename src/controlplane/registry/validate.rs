@@ -4,8 +4,8 @@
 use super::strategy::strategy_of;
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::{MetadataOrder, Resource};
-pub(crate) use opdev_apis::validate::{blocks, by_schema, print_emptied_labels, settle};
-use opdev_apis::validate::{cause, unchanging};
+pub(crate) use opdev_validation::{blocks, by_schema, print_emptied_labels, settle};
+use opdev_validation::{cause, unchanging};
 use serde_json::Value;
 
 /// Errors of a new object of a built-in kind.

@@ -3,8 +3,7 @@
 
 use super::alarm::{Alarm, Symptom};
 use super::learn::{Known, in_turn, words};
-use super::log::Log;
-use super::schedule::Schedule;
+use super::log::{Campaign, Log};
 use crate::input::TortureInput;
 use crate::judge::{Difference, Rule};
 use crate::plan::{Class, Disturbance};
@@ -15,6 +14,7 @@ use crate::shrink::{code, shrink};
 use crate::subject::Prepared;
 use crate::writes_beside::beside;
 use anyhow::Result;
+use futures::future::join_all;
 use futures::stream::{self, FuturesOrdered, StreamExt as _};
 use opdev_pace::turns::Turn;
 use opdev_pace::windows::Windows;
@@ -74,14 +74,14 @@ impl Bench<'_> {
         let ran = once(turn, known.windows.clone()).await?;
         let differences = self.judge(&ran, disturbance);
         let mut attempt = Attempt { ran, differences, times: (1, 1) };
-        for _ in 0..AGAIN {
-            if attempt.is_quiet() || input.shutdown.is_cancelled() {
-                break;
-            }
-            // It may have been about to go on.
-            let windows = Windows::from(known.patient());
-            let windows = if self.may_be_late(&attempt) { windows.lingering() } else { windows };
-            let again = once(self.prepared.turns.urgent().await, windows).await;
+        if attempt.is_quiet() || input.shutdown.is_cancelled() {
+            return Ok(attempt);
+        }
+        // It may have been about to go on.
+        let windows = Windows::from(known.patient());
+        let windows = if self.may_be_late(&attempt) { windows.lingering() } else { windows };
+        let again = async || once(self.prepared.turns.urgent().await, windows.clone()).await;
+        for again in join_all((0..AGAIN).map(|_| again())).await {
             attempt.times.1 += 1;
             let same = again.is_ok_and(|ran| {
                 let again = self.judge(&ran, disturbance);
@@ -150,7 +150,7 @@ impl Bench<'_> {
 /// Tries the plans of a scenario, and gives those back for which there was no time. What ends otherwise is
 /// made smaller beside the plans that follow.
 pub(super) async fn tried(
-    &Schedule { input, prepared, log, .. }: &Schedule<'_, '_>,
+    Campaign { input, prepared, log, .. }: Campaign<'_, '_>,
     (scenario, known, all): (&Arc<Scenario>, &Known, Vec<Disturbance>),
     over: impl Fn() -> bool,
 ) -> Result<Vec<Disturbance>> {

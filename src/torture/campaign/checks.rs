@@ -4,8 +4,8 @@
 use super::alarm::Alarm;
 use super::attempt::{AGAIN, tried};
 use super::learn::{Facts, Known, learn, once, words};
+use super::log::Campaign;
 use super::rollout::{self, rollouts};
-use super::schedule::Schedule;
 use super::{names, stranger};
 use crate::acts::is_refused;
 use crate::input::TortureInput;
@@ -42,8 +42,8 @@ fn takes_bad_pods(input: &TortureInput) -> bool {
 }
 
 /// Runs the checks of a sample. `facts` is none where no other scenario was learned.
-pub(super) async fn checks(schedule: &Schedule<'_, '_>, sample: &Sample, facts: Option<Facts>) -> Result<()> {
-    let Schedule { input, prepared, deadline, log, .. } = *schedule;
+pub(super) async fn checks(campaign: Campaign<'_, '_>, sample: &Sample, facts: Option<Facts>) -> Result<()> {
+    let Campaign { input, prepared, deadline, log } = campaign;
     let wanted = wanted(input);
     if wanted.is_empty() || deadline.is_over() {
         log.report(|report| report.left_out += wanted.len());
@@ -83,17 +83,17 @@ pub(super) async fn checks(schedule: &Schedule<'_, '_>, sample: &Sample, facts: 
             log.report(|report| report.left_out += 1);
             continue;
         }
-        check(schedule, &Arc::new(scenario), facts.windows).await?;
+        check(campaign, &Arc::new(scenario), facts.windows).await?;
     }
     if wanted.contains(&BAD_ROLLOUT) {
-        bad_rollouts(schedule, sample, &facts).await?;
+        bad_rollouts(campaign, sample, &facts).await?;
     }
     Ok(())
 }
 
 /// Runs a scenario that is judged by itself; once more and again where it finds something.
 async fn check(
-    &Schedule { input, prepared, log, .. }: &Schedule<'_, '_>,
+    Campaign { input, prepared, log, .. }: Campaign<'_, '_>,
     scenario: &Arc<Scenario>,
     windows: (Duration, Duration),
 ) -> Result<()> {
@@ -219,8 +219,8 @@ pub(super) async fn replay_check(
 }
 
 /// Changes a field that reaches pods, which then do not start, and changes it back.
-async fn bad_rollouts(schedule: &Schedule<'_, '_>, sample: &Sample, facts: &Facts) -> Result<()> {
-    let Schedule { input, prepared, deadline, log, .. } = *schedule;
+async fn bad_rollouts(campaign: Campaign<'_, '_>, sample: &Sample, facts: &Facts) -> Result<()> {
+    let Campaign { input, prepared, deadline, log } = campaign;
     for rollout in rollouts(sample, &facts.made) {
         if deadline.is_over() {
             log.report(|report| report.left_out += 1);
@@ -238,7 +238,7 @@ async fn bad_rollouts(schedule: &Schedule<'_, '_>, sample: &Sample, facts: &Fact
                 continue;
             }
         };
-        bad_rollout(schedule, (&scenario, &known, rollout.bad)).await?;
+        bad_rollout(campaign, (&scenario, &known, rollout.bad)).await?;
         if input.level != Level::Deep {
             break;
         }
@@ -247,15 +247,15 @@ async fn bad_rollouts(schedule: &Schedule<'_, '_>, sample: &Sample, facts: &Fact
 }
 
 async fn bad_rollout(
-    schedule: &Schedule<'_, '_>,
+    campaign: Campaign<'_, '_>,
     (scenario, known, bad): (&Arc<Scenario>, &Known, Disturbance),
 ) -> Result<()> {
-    let (log, learnt) = (schedule.log, known.learnt(scenario));
+    let (log, learnt) = (campaign.log, known.learnt(scenario));
     log.tell(&Progress::Learned(learnt.clone()));
     log.report(|report| report.learned.push(learnt));
     log.tell(&Progress::Planned { plans: 1 });
-    let over = || schedule.deadline.is_over();
-    let left = tried(schedule, (scenario, known, vec![bad]), over).await?;
+    let over = || campaign.deadline.is_over();
+    let left = tried(campaign, (scenario, known, vec![bad]), over).await?;
     log.report(|report| report.left_out += left.len());
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::subject::Prepared;
 use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use opdev_object::meta::ObjectRef;
-use opdev_pace::ahead::Ahead;
+use opdev_pace::learning::Learning;
 use opdev_pace::turns::Turn;
 use opdev_pace::windows::{self, FIRST_WINDOW, Windows, patient};
 use opdev_steps::scenario::{Scenario, Step};
@@ -183,7 +183,7 @@ impl Lesson {
 /// All scenarios of a campaign, which are learned in their order. Learning ends where this is dropped.
 pub(crate) struct Learners {
     tasks: VecDeque<AbortOnDropHandle<Lesson>>,
-    ahead: Arc<Ahead>,
+    learning: Arc<Learning>,
     /// Ends the runs, once the time is over.
     shutdown: CancellationToken,
 }
@@ -198,13 +198,14 @@ impl Learners {
     ) -> Learners {
         let shutdown = input.shutdown.child_token();
         let input = Arc::new(TortureInput { shutdown: shutdown.clone(), ..input.clone() });
-        let ahead = Arc::new(Ahead::new(&prepared.turns, UNDISTURBED as usize));
+        let learning = Arc::new(Learning::new(&prepared.turns, UNDISTURBED as usize));
         let learned: Arc<[AtomicBool]> = scenarios.iter().map(|_| AtomicBool::new(false)).collect();
         let learner = |(number, (sample, scenario)): (usize, (usize, Scenario))| {
-            let (input, prepared, ahead) = (Arc::clone(&input), Arc::clone(prepared), Arc::clone(&ahead));
+            let (input, prepared, learning) =
+                (Arc::clone(&input), Arc::clone(prepared), Arc::clone(&learning));
             let (deadline, scenario, learned) = (deadline.clone(), Arc::new(scenario), Arc::clone(&learned));
             AbortOnDropHandle::new(tokio::spawn(async move {
-                ahead.may_begin(number).await;
+                learning.may_begin(number).await;
                 let how = (UNDISTURBED, FIRST_WINDOW);
                 let known = match deadline.is_over() {
                     true => None,
@@ -217,7 +218,7 @@ impl Learners {
             }))
         };
         let tasks = scenarios.into_iter().enumerate().map(learner).collect();
-        Learners { tasks, ahead, shutdown }
+        Learners { tasks, learning, shutdown }
     }
 
     /// Returns true if all of them were taken.
@@ -233,7 +234,7 @@ impl Learners {
         let Some(task) = self.tasks.front_mut() else { return Ok(None) };
         let lesson = task.await.context("learning a scenario tripped over a bug in opdev");
         self.tasks.pop_front();
-        self.ahead.take();
+        self.learning.take();
         lesson.map(Some)
     }
 

@@ -1,19 +1,31 @@
 //! The report and the alarms of a campaign. The scenarios of a program are tried at once, and all of them
-//! write here.
+//! write here. `Campaign` is all that each of them needs.
 
 use super::alarm::{Alarm, Symptom, found};
+use super::learn::Deadline;
 use crate::input::TortureInput;
 use crate::report::{Progress, Report};
+use crate::subject::Prepared;
 use anyhow::Result;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Whoever is told of each step.
 type Tell<'a> = &'a mut dyn FnMut(&Progress);
 
-/// The report and the alarms, and whoever is told of each step.
-pub(super) struct Log<'a>(RefCell<Inner<'a>>);
+/// A campaign under way.
+#[derive(Clone, Copy)]
+pub(super) struct Campaign<'a, 'log> {
+    pub(super) input: &'a TortureInput,
+    pub(super) prepared: &'a Arc<Prepared>,
+    pub(super) deadline: &'a Deadline,
+    pub(super) log: &'a Log<'log>,
+}
 
-struct Inner<'a> {
+/// The report and the alarms, and whoever is told of each step.
+pub(super) struct Log<'a>(RefCell<Told<'a>>);
+
+struct Told<'a> {
     alarms: Vec<Alarm>,
     report: Report,
     tell: Tell<'a>,
@@ -21,7 +33,7 @@ struct Inner<'a> {
 
 impl<'a> Log<'a> {
     pub(super) fn new(report: Report, tell: Tell<'a>) -> Log<'a> {
-        Log(RefCell::new(Inner { alarms: Vec::new(), report, tell }))
+        Log(RefCell::new(Told { alarms: Vec::new(), report, tell }))
     }
 
     /// Tells of a step.
@@ -39,7 +51,7 @@ impl<'a> Log<'a> {
     /// # Errors
     /// Where its file cannot be written.
     pub(super) fn found(&self, input: &TortureInput, new: Alarm) -> Result<()> {
-        let Inner { alarms, report, tell } = &mut *self.0.borrow_mut();
+        let Told { alarms, report, tell } = &mut *self.0.borrow_mut();
         found(input, new, alarms, report, tell)
     }
 
@@ -50,7 +62,7 @@ impl<'a> Log<'a> {
 
     /// All of it, for somebody who is alone with it.
     pub(super) fn parts(&mut self) -> (&mut Vec<Alarm>, &mut Report, &mut Tell<'a>) {
-        let Inner { alarms, report, tell } = self.0.get_mut();
+        let Told { alarms, report, tell } = self.0.get_mut();
         (alarms, report, tell)
     }
 

@@ -3,9 +3,9 @@
 
 use super::checks::Faults;
 use crate::judge::{Difference, Outcome, Rule};
-use crate::normal::{Snapshot, id};
 use crate::plan::Level;
 use crate::run::BYSTANDER;
+use opdev_normal::{Snapshot, id};
 use opdev_object::meta;
 use opdev_steps::scenario::{NAMES, Naming, Sample, Scenario, Step, set};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use super::alarm::Alarm;
 use super::attempt::tried;
 use super::checks::checks;
 use super::learn::{Deadline, Facts, Known, Learners, Lesson};
-use super::log::Log;
+use super::log::{Campaign, Log};
 use crate::input::TortureInput;
 use crate::plan::{Disturbance, plans};
 use crate::report::Progress;
@@ -46,12 +46,9 @@ struct OfSample {
     checked: Cell<bool>,
 }
 
-/// A campaign under way.
-pub(super) struct Schedule<'a, 'log> {
-    pub(super) input: &'a TortureInput,
-    pub(super) prepared: &'a Arc<Prepared>,
-    pub(super) deadline: &'a Deadline,
-    pub(super) log: &'a Log<'log>,
+/// The scenarios of a campaign, and the time for them.
+struct Schedule<'a, 'log> {
+    campaign: Campaign<'a, 'log>,
     shares: RefCell<Shares>,
     samples: Vec<OfSample>,
 }
@@ -72,10 +69,7 @@ pub(super) async fn try_all(
         checked: Cell::new(false),
     };
     let schedule = &Schedule {
-        input,
-        prepared,
-        deadline,
-        log,
+        campaign: Campaign { input, prepared, deadline, log },
         shares: RefCell::new(Shares::new(deadline.until, scenarios.len())),
         samples: (0..prepared.samples.len()).map(of).collect(),
     };
@@ -85,7 +79,7 @@ pub(super) async fn try_all(
 
 impl Schedule<'_, '_> {
     async fn run(&self, mut learners: Learners) -> Result<()> {
-        let at_once = if self.prepared.subject.is_program() { usize::MAX } else { 1 };
+        let at_once = if self.campaign.prepared.subject.is_program() { usize::MAX } else { 1 };
         let mut running: FuturesUnordered<LocalBoxFuture<'_, Result<Ended>>> = FuturesUnordered::new();
         let mut waiting: VecDeque<LocalBoxFuture<'_, Result<Ended>>> = VecDeque::new();
         let mut rest: VecDeque<Box<Rest>> = VecDeque::new();
@@ -122,7 +116,7 @@ impl Schedule<'_, '_> {
                 }
             }
             // Once the time is over, nothing more is learned.
-            if self.deadline.is_over() {
+            if self.campaign.deadline.is_over() {
                 learners.stop();
             }
         }
@@ -136,8 +130,8 @@ impl Schedule<'_, '_> {
     fn boxed_checks(&self, number: usize) -> LocalBoxFuture<'_, Result<Ended>> {
         Box::pin(async move {
             self.samples[number].checked.set(true);
-            if !self.input.shutdown.is_cancelled() {
-                checks(self, &self.prepared.samples[number].0, None).await?;
+            if !self.campaign.input.shutdown.is_cancelled() {
+                checks(self.campaign, &self.campaign.prepared.samples[number].0, None).await?;
             }
             Ok(Ended::Other)
         })
@@ -147,8 +141,8 @@ impl Schedule<'_, '_> {
     fn boxed_rest(&self, rest: Rest) -> LocalBoxFuture<'_, Result<Ended>> {
         Box::pin(async move {
             let of = (&rest.scenario, &rest.known, rest.plans);
-            let left = tried(self, of, || self.deadline.is_over()).await?;
-            self.log.report(|report| report.left_out += left.len());
+            let left = tried(self.campaign, of, || self.campaign.deadline.is_over()).await?;
+            self.campaign.log.report(|report| report.left_out += left.len());
             Ok(Ended::Other)
         })
     }
@@ -160,8 +154,8 @@ impl Schedule<'_, '_> {
             Some(Ok(known)) => known,
             failed => {
                 self.shares.borrow_mut().next(Instant::now());
-                self.log.report(|report| match failed {
-                    Some(Err(error)) if !self.deadline.is_over() => {
+                self.campaign.log.report(|report| match failed {
+                    Some(Err(error)) if !self.campaign.deadline.is_over() => {
                         report.problems.push(format!("{}: {error:#}", scenario.title()));
                     }
                     _ => report.left_out += 1,
@@ -175,19 +169,19 @@ impl Schedule<'_, '_> {
             let share = *share.get_or_init(|| self.shares.borrow_mut().next(Instant::now()));
             // While the next one is not known, there is nothing better to do.
             let is_over = share.is_some_and(|share| Instant::now() >= share) && lesson.is_next_known();
-            self.deadline.is_over() || is_over
+            self.campaign.deadline.is_over() || is_over
         };
         let of_sample = &self.samples[*sample];
-        let plain = &self.prepared.samples[*sample].0;
+        let plain = &self.campaign.prepared.samples[*sample].0;
         // A scenario may have its sample in another place.
         let first = !of_sample.checked.get() && scenario.sample == *plain;
         if first {
             of_sample.checked.set(true);
         }
         let checked =
-            async { if first { checks(self, plain, Some(Facts::of(known))).await } else { Ok(()) } };
+            async { if first { checks(self.campaign, plain, Some(Facts::of(known))).await } else { Ok(()) } };
         let tried = self.plans(scenario, known, share_over);
-        let left = if self.prepared.subject.is_program() {
+        let left = if self.campaign.prepared.subject.is_program() {
             let (left, checked) = tokio::join!(tried, checked);
             checked?;
             left?
@@ -213,8 +207,8 @@ impl Schedule<'_, '_> {
         over: impl Fn() -> bool,
     ) -> Result<Vec<Disturbance>> {
         let learnt = known.learnt(scenario);
-        self.log.tell(&Progress::Learned(learnt.clone()));
-        self.log.report(|report| {
+        self.campaign.log.tell(&Progress::Learned(learnt.clone()));
+        self.campaign.log.report(|report| {
             report.learned.push(learnt);
             report.note_once(known.runs.iter().flat_map(|run| by_chance(&run.outcome.opened)));
         });
@@ -231,12 +225,13 @@ impl Schedule<'_, '_> {
                 differences: own,
                 times,
             };
-            self.log.found(self.input, new)?;
+            self.campaign.log.found(self.campaign.input, new)?;
         }
         let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
         let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
-        let all = plans(&writes, &scenario.steps, &possible, self.input.level, &self.input.only);
-        self.log.tell(&Progress::Planned { plans: all.len() });
-        tried(self, (scenario, known, all), over).await
+        let all =
+            plans(&writes, &scenario.steps, &possible, self.campaign.input.level, &self.campaign.input.only);
+        self.campaign.log.tell(&Progress::Planned { plans: all.len() });
+        tried(self.campaign, (scenario, known, all), over).await
     }
 }

@@ -3,9 +3,9 @@
 
 use super::checks::Faults;
 use crate::judge::{Difference, FAIL, OWNERS, Outcome, Rule, snapshots};
-use crate::normal::{Snapshot, id};
 use crate::plan::Level;
 use crate::restless::RESTLESS;
+use opdev_normal::{Snapshot, id};
 use opdev_object::meta::{self, Gvk};
 use opdev_steps::scenario::{STRANGER, Sample, Scenario, Step};
 use serde_json::{Map, Value, json};
@@ -197,7 +197,7 @@ fn owner_of(all: &[Difference], one: &Difference) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::snapshot;
+    use opdev_normal::snapshot;
 
     fn sample(spec: &Value) -> Sample {
         let object = json!({"apiVersion": "g/v1", "kind": "Db", "metadata": {"name": "db", "namespace": "x"}, "spec": spec});

@@ -3,11 +3,11 @@
 use super::excused::excuse;
 use super::mutation::{Mutation, changed};
 use crate::judge::{Difference, Ignored, Rule, snapshots};
-use crate::normal::{self, Fields, Snapshot};
 use crate::operator::{Operator, objects, without_secrets};
 use crate::run::{RunInput, Stage};
 use anyhow::{Context as _, Result, bail};
 use http::Method;
+use opdev_normal::{Fields, Snapshot};
 use opdev_object::meta;
 use opdev_object::patch::create_merge_patch;
 use opdev_steps::scenario::{Sample, Step, head, name};
@@ -186,7 +186,7 @@ async fn steps(
         // Nobody knows the meaning of the new value: a new object that cannot use it proves nothing.
         // Nor does one that differs from an object that has not looked yet: it may look again later.
         let lacks = |new: &Snapshot| ran.base.keys().any(|id| !new.contains_key(id));
-        let itself = here(&normal::id(&change.before));
+        let itself = here(&opdev_normal::id(&change.before));
         let is_other = |one: Difference| one.object != itself;
         let unread = !snapshots(&ran.base, &ran.changed, Rule::End).into_iter().any(is_other);
         if of_reference && ran.new.as_ref().is_some_and(|new| unread || lacks(new)) {
@@ -232,14 +232,14 @@ async fn new_object(stage: &mut Stage<'_>, new: &Sample, base: &Value, ran: &mut
 
 /// The object as it is now.
 fn own(stage: &Stage<'_>, wanted: &Value) -> Option<Arc<Value>> {
-    let wanted = normal::id(wanted);
-    objects(&stage.plane).into_iter().find(|object| normal::id(object) == wanted)
+    let wanted = opdev_normal::id(wanted);
+    objects(&stage.plane).into_iter().find(|object| opdev_normal::id(object) == wanted)
 }
 
 /// The object's status without what changes with each generation.
 fn status(stage: &Stage<'_>, own: &Value) -> Fields {
     let own = self::own(stage, own);
-    let fields = normal::snapshot(own.as_deref().into_iter()).into_values().flatten();
+    let fields = opdev_normal::snapshot(own.as_deref().into_iter()).into_values().flatten();
     fields.filter(|(path, _)| path.starts_with(".status")).collect()
 }
 
@@ -270,8 +270,8 @@ fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot 
     let counts = |object: &&Value| {
         (namespace.is_none() || meta::namespace(object) == namespace) && !is_derived(object)
     };
-    let of = normal::snapshot(all.iter().map(|object| &**object).filter(counts));
-    let own = normal::id(own);
+    let of = opdev_normal::snapshot(all.iter().map(|object| &**object).filter(counts));
+    let own = opdev_normal::id(own);
     let kept = |id: &str, path: &str| match id == own {
         true => path.starts_with(".metadata.finalizers"),
         false => !path.starts_with(".status"),

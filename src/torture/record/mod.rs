@@ -4,7 +4,6 @@
 mod eyes;
 
 use crate::judge::Counts;
-use crate::normal::{self, Orphans};
 use crate::plan::{Disturbance, Possible, Write};
 use crate::point::{Call, Counter, Point, signature};
 use crate::query::{is_leader, place, plural};
@@ -14,6 +13,7 @@ use eyes::Eyes;
 use opdev_controlplane::registry::Registry;
 use opdev_controlplane::storage::{Change, ChangeKind, Stored, Watch};
 use opdev_controlplane::{Exchange, Leaving, Observer, Passage, Refusal};
+use opdev_normal::Orphans;
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta;
 use opdev_program::heard::under_way::{Lately, UnderWay};
@@ -339,13 +339,13 @@ impl Record {
             }
             let object = change.object.glance();
             if inner.orphans.see(&object, made)
-                || !normal::counts(&object)
-                || normal::is_hook(&object)
+                || !opdev_normal::counts(&object)
+                || opdev_normal::is_hook(&object)
                 || is_of(&object, inner.bystander.as_deref())
             {
                 continue;
             }
-            let counts = inner.history.entry(normal::id(&object)).or_default();
+            let counts = inner.history.entry(opdev_normal::id(&object)).or_default();
             counts.made += u32::from(made);
             counts.gone += u32::from(gone);
         }
@@ -424,7 +424,7 @@ impl Record {
         let changed = change.is_some();
         let place = place(asked);
         inner.disturb((asked.number, place.as_deref()), &point, changed, &self.killed);
-        let object = after.as_deref().or(before.as_deref()).map(normal::id).unwrap_or_default();
+        let object = after.as_deref().or(before.as_deref()).map(opdev_normal::id).unwrap_or_default();
         inner.writes.push(Write {
             point,
             call,

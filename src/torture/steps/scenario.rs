@@ -116,6 +116,9 @@ impl Scenario {
     }
 }
 
+/// The words of a step that deletes a child, before the name of its parent.
+pub const DELETE_CHILD: &str = "delete a child of";
+
 impl Step {
     /// The step in words.
     pub fn words(&self) -> String {
@@ -123,7 +126,7 @@ impl Step {
             Step::Apply(objects) => format!("apply {}", names(objects)),
             Step::Patch { object, patch } => format!("{}: {}", name(object), patched(patch)),
             Step::Delete(objects) => format!("delete {}", names(objects)),
-            Step::DeleteChild(object) => format!("delete a child of {}", name(object)),
+            Step::DeleteChild(object) => format!("{DELETE_CHILD} {}", name(object)),
             Step::DeleteNamespace(namespace) => format!("delete namespace {namespace}"),
             Step::Stranger(objects) => format!("somebody else makes {}", names(objects)),
             Step::Named { naming, objects, .. } => {

@@ -1,11 +1,11 @@
 //! Kinds that configure admission: webhooks, and policies with their bindings.
 
 use crate::strategy::Strategy;
-use crate::warnings;
 use opdev_apimachinery::resource::{ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::{policies, webhooks};
+use opdev_validation::warnings;
+use opdev_validation::{policies, webhooks};
 use serde_json::{Map, Value};
 
 /// Webhooks and policies: a change takes effect at the moment it is written.

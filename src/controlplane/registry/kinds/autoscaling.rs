@@ -1,11 +1,11 @@
 //! HorizontalPodAutoscalers, at both of their versions, and PodDisruptionBudgets.
 
 use crate::strategy::{Conversion, Strategy};
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
-use opdev_apis::Part;
 use opdev_apis::defaults::{put, sub};
 use opdev_apis::table::{self, Printer};
-use opdev_apis::validate::scaling;
+use opdev_validation::scaling;
 use serde_json::{Map, Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

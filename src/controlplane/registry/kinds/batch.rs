@@ -1,12 +1,12 @@
 //! Jobs and CronJobs.
 
 use crate::strategy::{Pods, Selectable, Strategy};
-use crate::warnings;
 use opdev_apimachinery::attributes::Indexing;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, metadata};
 use opdev_apis::defaults::{each, pod, put, put_over_zero, sub};
 use opdev_apis::table::{Printer, workloads};
-use opdev_apis::validate::{batch, job_status};
+use opdev_validation::warnings;
+use opdev_validation::{batch, job_status};
 use serde_json::Value;
 
 pub(super) static ALL: &[Strategy] = &[

@@ -3,11 +3,11 @@
 use crate::prepare::take;
 use crate::strategy::{Post, Selectable, Strategy};
 use opdev_apimachinery::identity::User;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{ResourceRules, names};
-use opdev_apis::Part;
 use opdev_apis::defaults::sub;
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::certificates;
+use opdev_validation::certificates;
 use serde_json::{Value, json};
 
 const REVIEW: Strategy = Strategy { post: Post::Review, ..Strategy::COMMON };

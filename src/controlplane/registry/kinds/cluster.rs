@@ -2,16 +2,16 @@
 
 use crate::api_services;
 use crate::strategy::{Post, Selectable, Strategy};
-use crate::warnings;
 use opdev_apimachinery::error::Status;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::quota::Evaluator;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, Resource, ResourceRules, names};
-use opdev_apis::Part;
 use opdev_apis::defaults::{put, put_over_zero, sub};
 use opdev_apis::limits;
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::{networking, unchanging};
 use opdev_storage::Key;
+use opdev_validation::warnings;
+use opdev_validation::{networking, unchanging};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[

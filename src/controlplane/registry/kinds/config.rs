@@ -1,14 +1,14 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
 use crate::strategy::{Selectable, Strategy};
-use crate::warnings;
 use base64::Engine;
 use opdev_apimachinery::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
 use opdev_apimachinery::quota::Evaluator;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules};
 use opdev_apis::defaults::sub;
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::{immutable, storage};
+use opdev_validation::warnings;
+use opdev_validation::{immutable, storage};
 use serde_json::Value;
 
 const WHOLE_LATER: MetadataChecks =

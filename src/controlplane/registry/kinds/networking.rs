@@ -1,11 +1,11 @@
 //! Ingresses, their classes, and network policies.
 
 use crate::strategy::Strategy;
-use crate::warnings;
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, network};
-use opdev_apis::validate::{network_policies, networking, unchanging};
+use opdev_validation::warnings;
+use opdev_validation::{network_policies, networking, unchanging};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[

@@ -3,15 +3,14 @@
 use super::storage::is_of_claims;
 use crate::DeleteOptions;
 use crate::strategy::{LimitRange, Pods, Selectable, Strategy};
-use crate::warnings;
 use opdev_apimachinery::attributes::{Attributes, END, Indexed, Indexing, PodField, partial};
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::quota::{Evaluator, Scope, hard, items, pod_amount, text};
 use opdev_apimachinery::resource::{MetadataChecks, Resource, ResourceRules};
-use opdev_apis::Part;
 use opdev_apis::defaults::{self, pod, put, sub};
 use opdev_apis::limits;
 use opdev_apis::table::{Printer, cluster, pods};
-use opdev_apis::validate;
+use opdev_validation::warnings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,9 +44,9 @@ pub(super) static ALL: &[Strategy] = &[
             &["spec"],
         ],
         prepare_update,
-        validate: |_, object, _, causes| validate::pod::pod(object, causes),
-        validate_change: validate::pod::update,
-        validate_status: validate::pod::status,
+        validate: |_, object, _, causes| opdev_validation::pod::pod(object, causes),
+        validate_change: opdev_validation::pod::update,
+        validate_status: opdev_validation::pod::status,
         warn: warnings::pod,
         warn_of_status: warnings::pod_status,
         pods: Pods::Itself,

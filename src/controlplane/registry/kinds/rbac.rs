@@ -4,7 +4,7 @@ use crate::strategy::Strategy;
 use opdev_apimachinery::resource::{MetadataChecks, MetadataOrder, ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::rbac;
+use opdev_validation::rbac;
 use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";

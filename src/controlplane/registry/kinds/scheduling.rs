@@ -1,14 +1,14 @@
 //! The places of pods: priorities, runtimes, devices; and Leases, by which parts of a cluster elect a leader.
 
 use crate::strategy::{Selectable, Strategy};
-use crate::warnings;
 use jiff::Timestamp;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::{ResourceRules, metadata};
-use opdev_apis::Part;
 use opdev_apis::defaults::{each, put, put_over_zero, sub};
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::scaling;
+use opdev_validation::scaling;
+use opdev_validation::warnings;
 use serde_json::{Value, json};
 
 /// The classes that the cluster itself has, with their values.

@@ -3,13 +3,13 @@
 use super::families;
 use crate::allocate;
 use crate::strategy::{Allocation, Selectable, Strategy};
-use crate::warnings;
 use opdev_apimachinery::attributes::{END, Indexed, Indexing, Unread, partial};
 use opdev_apimachinery::quota::{Evaluator, ONE, items, text};
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
 use opdev_apis::table::{Printer, network};
-use opdev_apis::validate::{self, networking};
+use opdev_validation::warnings;
+use opdev_validation::{endpoints as lists, networking};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ pub(super) static ALL: &[Strategy] = &[
         },
         printer: Some(Printer::new(network::ENDPOINTS, network::endpoints)),
         set_defaults: |_, object| endpoints(object),
-        validate: |_, object, current, causes| validate::endpoints::endpoints(object, current, causes),
+        validate: |_, object, current, causes| lists::endpoints(object, current, causes),
         warn: warnings::endpoints,
         ..Strategy::COMMON
     },
@@ -78,7 +78,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::ENDPOINT_SLICE, network::endpoint_slice)),
         set_defaults: |_, object| endpoint_slice(object),
-        validate: |_, object, current, causes| validate::endpoints::slice(object, current, causes),
+        validate: |_, object, current, causes| lists::slice(object, current, causes),
         warn: warnings::endpoint_slice,
         unchanging: &["addressType"],
         ..Strategy::COMMON

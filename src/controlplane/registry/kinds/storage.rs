@@ -1,17 +1,17 @@
 //! Volumes, claims to them, and their classes and drivers.
 
 use crate::strategy::{LimitRange, Strategy};
-use crate::warnings;
 use jiff::Timestamp;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::quota::{Evaluator, ONE, text};
 use opdev_apimachinery::resource::quantity::nano;
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, metadata};
 use opdev_apimachinery::version::since;
-use opdev_apis::Part;
 use opdev_apis::defaults::{put, sub};
 use opdev_apis::limits;
 use opdev_apis::table::{Printer, cluster};
-use opdev_apis::validate::{storage, unchanging};
+use opdev_validation::warnings;
+use opdev_validation::{storage, unchanging};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

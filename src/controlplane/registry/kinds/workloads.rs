@@ -2,7 +2,6 @@
 //! ReplicationControllers.
 
 use crate::strategy::{Pods, Selectable, Strategy};
-use crate::warnings;
 use opdev_apimachinery::attributes::Indexing;
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::quota::Evaluator;
@@ -10,7 +9,8 @@ use opdev_apimachinery::resource::{ResourceRules, names};
 use opdev_apimachinery::version::since;
 use opdev_apis::defaults::{each, pod, put, sub};
 use opdev_apis::table::{self, Printer};
-use opdev_apis::validate::{immutable, workload_status, workloads};
+use opdev_validation::warnings;
+use opdev_validation::{immutable, workload_status, workloads};
 use serde_json::{Value, json};
 
 /// The rules that all workloads share.

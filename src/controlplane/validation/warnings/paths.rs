@@ -1,7 +1,7 @@
 //! Files of one volume at the same path, or one inside the other: only one of them is there.
 
-use crate::context::Context;
-use opdev_apis::validate::items;
+use super::told::Warnings;
+use crate::items;
 use serde_json::Value;
 
 /// A path, and the source of its file where a volume has several.
@@ -35,7 +35,7 @@ fn files(list: &Value, source: &str) -> Vec<File> {
 }
 
 /// Warns of a volume whose files are in each other's way.
-pub(super) fn overlapping(ctx: &mut Context, volume: &Value) {
+pub(super) fn overlapping(told: &mut Warnings, volume: &Value) {
     let name = text(&volume["name"]);
     for (field, named) in [("configMap", "name"), ("secret", "secretName"), ("downwardAPI", "")] {
         let source = &volume[field];
@@ -45,15 +45,15 @@ pub(super) fn overlapping(ctx: &mut Context, volume: &Value) {
             _ => "DownwardAPI".to_owned(),
         };
         let mut seen = Vec::new();
-        collect(ctx, (name, &shown), files(&source["items"], ""), &mut seen);
+        collect(told, (name, &shown), files(&source["items"], ""), &mut seen);
     }
     let mut seen = Vec::new();
     for source in items(&volume["projected"]["sources"]) {
         if source.as_object().is_none_or(serde_json::Map::is_empty) {
-            ctx.warn(format!("volume {name:?} (Projected) has no sources provided"));
+            told.warn(format!("volume {name:?} (Projected) has no sources provided"));
             continue;
         }
-        collect(ctx, (name, "Projected"), projected(source), &mut seen);
+        collect(told, (name, "Projected"), projected(source), &mut seen);
     }
 }
 
@@ -83,14 +83,14 @@ fn projected(source: &Value) -> Vec<File> {
     found
 }
 
-fn collect(ctx: &mut Context, (name, kind): (&str, &str), files: Vec<File>, seen: &mut Vec<File>) {
+fn collect(told: &mut Warnings, (name, kind): (&str, &str), files: Vec<File>, seen: &mut Vec<File>) {
     for mut file in files {
         file.path.truncate(file.path.trim_end_matches('/').len());
         if file.path.is_empty() {
             continue;
         }
         for other in seen.iter().filter(|other| file.is_inside(other) || other.is_inside(&file)) {
-            ctx.warn(format!(
+            told.warn(format!(
                 "volume {name:?} ({kind}): overlapping paths: {} with {}",
                 file.shown(),
                 other.shown()

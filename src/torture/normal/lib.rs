@@ -1,7 +1,6 @@
 //! Objects as two runs can be compared by them: what differs between any two runs of the same operator is
 //! left out. Pure.
 
-use super::query::LEADER;
 use jiff::Timestamp;
 use opdev_event::mask;
 use opdev_object::meta;
@@ -13,20 +12,23 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::str::FromStr as _;
 use std::sync::LazyLock;
 
+/// The annotation of objects by which old clients elected a leader.
+pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
+
 /// The fields of an object that count, by their paths.
-pub(super) type Fields = BTreeMap<String, String>;
+pub type Fields = BTreeMap<String, String>;
 
 /// Objects by their names in words, such as `Service default/web`.
-pub(super) type Snapshot = BTreeMap<String, Fields>;
+pub type Snapshot = BTreeMap<String, Fields>;
 
 /// Stands for a value that any two runs may have different.
 const ANY: &str = "*";
 
 /// The start of a value that nobody may see; what follows tells two of them apart.
-pub(super) const SECRET: &str = "a secret value ";
+pub const SECRET: &str = "a secret value ";
 
 /// All objects that count. Those with random names are told apart by a number, in the order of their fields.
-pub(super) fn snapshot<'a>(objects: impl Iterator<Item = &'a Value>) -> Snapshot {
+pub fn snapshot<'a>(objects: impl Iterator<Item = &'a Value>) -> Snapshot {
     let mut found: BTreeMap<String, Vec<Fields>> = BTreeMap::new();
     for object in objects.filter(|object| counts(object)) {
         found.entry(id(object)).or_default().push(fields(object));
@@ -44,7 +46,7 @@ pub(super) fn snapshot<'a>(objects: impl Iterator<Item = &'a Value>) -> Snapshot
 
 /// Returns true if an object is compared. What the controllers of a cluster derive from others, what every
 /// cluster has, and what an operator writes into as into a journal is not.
-pub(super) fn counts(object: &Value) -> bool {
+pub fn counts(object: &Value) -> bool {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let (kind, group) = (text("kind"), meta::group_version(text("apiVersion")));
     let group = group.split_once('/').map_or("", |(group, _)| group);
@@ -72,7 +74,7 @@ pub(super) fn counts(object: &Value) -> bool {
 }
 
 /// The name of an object in words. Of a random name the part before it counts.
-pub(super) fn id(object: &Value) -> String {
+pub fn id(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
     let name = steady_name(Some(object), meta::name(object).unwrap_or_default());
     match meta::namespace(object) {
@@ -88,7 +90,7 @@ const RANDOM_LETTERS: usize = 5;
 
 /// A name without its random part, which is told by `generateName` or by its letters: operators draw such
 /// names, too.
-pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
+pub fn steady_name(object: Option<&Value>, name: &str) -> String {
     if let Some(prefix) = object.and_then(|object| object["metadata"]["generateName"].as_str()) {
         // The hash of a pod template differs where a value in it does.
         let hash = object.and_then(|object| meta::label(object, "pod-template-hash"));
@@ -104,7 +106,7 @@ pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
 }
 
 /// Returns true if an object belongs to a hook of a chart, which every upgrade makes anew.
-pub(super) fn is_hook(object: &Value) -> bool {
+pub fn is_hook(object: &Value) -> bool {
     meta::annotation(object, "helm.sh/hook").is_some()
 }
 
@@ -260,7 +262,7 @@ fn is_version(path: &str) -> bool {
 }
 
 /// Returns true if a text is a time, as Kubernetes or Go writes it.
-pub(super) fn is_time(text: &str) -> bool {
+pub fn is_time(text: &str) -> bool {
     text.len() >= 19
         && text.as_bytes()[0].is_ascii_digit()
         && (Timestamp::from_str(text).is_ok()
@@ -273,7 +275,7 @@ pub(super) fn is_time(text: &str) -> bool {
 /// any operator may make such an object, and the garbage collector takes it away: that is no coming and
 /// going of the operator's. An object that stays is seen at the end of the step.
 #[derive(Default)]
-pub(super) struct Orphans {
+pub struct Orphans {
     /// The uids of all that has ended in a run.
     ended: HashSet<String>,
     /// The uids of what was made too late.
@@ -282,7 +284,7 @@ pub(super) struct Orphans {
 
 impl Orphans {
     /// Takes in that an object was made or has gone; true if it was made for owners that were gone before.
-    pub(super) fn see(&mut self, object: &Value, made: bool) -> bool {
+    pub fn see(&mut self, object: &Value, made: bool) -> bool {
         let uid = meta::uid(object).unwrap_or_default();
         if made {
             let owners = meta::owner_references(object);

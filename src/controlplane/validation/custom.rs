@@ -2,8 +2,8 @@
 //! which the real server looks at by itself.
 
 use super::{go_type, go_value};
-use crate::Part;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::ScalePaths;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 /// The scenarios of a campaign, by their numbers from 0 on.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct Learning {
     /// So many are learned and taken, to try their plans.
     taken: watch::Sender<usize>,
     turns: Arc<Turns>,
@@ -16,10 +16,10 @@ pub struct Ahead {
     runs: usize,
 }
 
-impl Ahead {
+impl Learning {
     /// Scenarios that each take so many runs to be learned.
-    pub fn new(turns: &Arc<Turns>, runs: usize) -> Ahead {
-        Ahead { taken: watch::Sender::new(0), turns: Arc::clone(turns), runs: runs.max(1) }
+    pub fn new(turns: &Arc<Turns>, runs: usize) -> Learning {
+        Learning { taken: watch::Sender::new(0), turns: Arc::clone(turns), runs: runs.max(1) }
     }
 
     /// Waits until a scenario is to be learned: as many at once as there are turns for their runs, at least
@@ -55,17 +55,17 @@ mod tests {
     #[tokio::test]
     async fn as_many_are_learned_as_have_turns() {
         let turns = Turns::new(1);
-        let ahead = Ahead::new(&turns, 3);
-        let begins = |number: usize| ahead.may_begin(number).now_or_never().is_some();
+        let learning = Learning::new(&turns, 3);
+        let begins = |number: usize| learning.may_begin(number).now_or_never().is_some();
         assert_eq!([0, 1, 2].map(begins), [true, false, false], "one after the other");
-        let mut second = Box::pin(ahead.may_begin(1));
+        let mut second = Box::pin(learning.may_begin(1));
         assert!((&mut second).now_or_never().is_none());
         turns.widen(7);
         assert!((&mut second).now_or_never().is_some(), "it hears of further turns");
         assert_eq!([1, 2, 3].map(begins), [true, true, false]);
-        let mut fourth = Box::pin(ahead.may_begin(3));
+        let mut fourth = Box::pin(learning.may_begin(3));
         assert!((&mut fourth).now_or_never().is_none());
-        ahead.take();
+        learning.take();
         assert!((&mut fourth).now_or_never().is_some(), "one was taken");
     }
 }

@@ -1,5 +1,5 @@
-//! Refusals: of built-in kinds by hand for those that operators write, of custom resources by their own
-//! schema. Never changes an object.
+//! Refusals and warnings: of built-in kinds by hand for those that operators write, of custom resources by
+//! their own schema. Pure: never changes an object, never looks at another one, never knows who asks.
 
 pub mod addresses;
 pub mod batch;
@@ -20,6 +20,7 @@ pub mod scaling;
 pub mod storage;
 pub mod unchanging;
 mod volumes;
+pub mod warnings;
 pub mod webhooks;
 pub mod workload_status;
 pub mod workloads;
@@ -28,8 +29,8 @@ pub use checks::{absent, immutable, items};
 pub use declared::settle;
 pub use workloads::print_emptied_labels;
 
-use crate::Part;
 use opdev_apimachinery::error::Cause;
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::resource::Resource;
 use opdev_object::schema::FieldError;
 use serde_json::Value;

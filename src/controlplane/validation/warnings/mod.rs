@@ -1,0 +1,17 @@
+//! Warnings of a real server about objects that it accepts: double names in a pod, fields that have no
+//! effect, deprecated ones, addresses in odd forms. Never refuses anything.
+
+mod network;
+mod others;
+mod paths;
+mod pods;
+mod storage;
+mod told;
+
+pub use network::{balanced, endpoint_slice, endpoints, ingress, network_policy, node, pod_status, service};
+pub use others::{
+    finalizers, kept_name, resource_quota, resource_slice, runtime_class, secret, service_account,
+};
+pub use pods::{cron_job, job, pod, pod_template, stateful_set, template, workload};
+pub use storage::{capacity, claim, driver, storage_class, volume};
+pub use told::Warnings;
