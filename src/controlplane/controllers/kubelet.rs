@@ -218,8 +218,8 @@ impl Kubelet {
         if flag(next, "/status/startTime") && !status.contains_key("startTime") {
             status.insert("startTime".into(), stamp(now).into());
         }
-        status.entry("hostIP").or_insert_with(|| NODE_ADDRESS.into());
-        status.entry("hostIPs").or_insert_with(|| json!([{"ip": NODE_ADDRESS}]));
+        let host = status.entry("hostIP").or_insert_with(|| NODE_ADDRESS.into()).clone();
+        status.entry("hostIPs").or_insert_with(|| json!([{"ip": host}]));
         status.entry("qosClass").or_insert_with(|| qos::class(pod).into());
         if flag(next, "/status/podIP") && !status.contains_key("podIP") {
             let address = match flag(pod, "/spec/hostNetwork") {

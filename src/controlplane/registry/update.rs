@@ -227,7 +227,6 @@ impl Registry {
     }
 }
 
-/// The version that a request names is the one that is there.
 /// Refuses an update without a version, of a kind that needs one.
 pub fn unversioned(resource: &Resource, name: &str) -> Status {
     let detail = "must be specified for an update";
@@ -236,6 +235,7 @@ pub fn unversioned(resource: &Resource, name: &str) -> Status {
     Status::invalid(&resource.group, &resource.plural, name, vec![cause])
 }
 
+/// The version that a request names is the one that is there.
 fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<(), Status> {
     let Change { resource, key, way, .. } = change;
     let version = metadata::text(object, "resourceVersion");

@@ -26,7 +26,7 @@ fn ipv4(text: &str) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| Ipv4Addr::from(octets))
 }
 
-/// An address in any form that old servers took: octets may have leading zeros.
+/// An address as old servers took it: the parts of an IPv4 address may have leading zeros.
 pub fn parse(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         return text.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
@@ -77,7 +77,9 @@ impl Range {
     }
 
     fn shown(self) -> String {
-        format!("{}/{}", plain(self.first()), self.prefix)
+        let first = self.first();
+        let inside = if is_mapped(first) { self.prefix.saturating_sub(96) } else { self.prefix };
+        format!("{}/{inside}", plain(first))
     }
 }
 
@@ -253,6 +255,8 @@ mod tests {
         let ambiguous = "f: CIDR value \"1.2.3.4/8\" is ambiguous in this context (should be \"1.0.0.0/8\" or \
                          \"1.2.3.4/32\"?)";
         assert_eq!(cidr_warnings("f", "1.2.3.4/8"), [ambiguous]);
+        let mapped = "f: non-standard CIDR value \"::ffff:192.12.2.0/120\" is invalid: use \"192.12.2.0/24\"";
+        assert_eq!(cidr_warnings("f", "::ffff:192.12.2.0/120"), [mapped]);
         let zeros = "f: non-standard IP address \"1.2.3.04\" is invalid: use \"1.2.3.4\"";
         assert_eq!(ip_warning("f", "1.2.3.04").as_deref(), Some(zeros));
         for fine in ["10.0.0.0/8", "fd00::/64", "0.0.0.0/0", "::/0"] {

@@ -114,8 +114,8 @@ fn anchors(bundle: &str, causes: &mut Vec<Cause>) {
     causes.extend(refused.iter().map(|why| Cause::invalid(FIELD, &json!(OMITTED), why)));
 }
 
-/// Why a certificate and its key are no pair of PEM texts. Whether the key belongs to the certificate is not
-/// looked at.
+/// Why a certificate and its key are no pair of PEM texts. What is inside their blocks is not looked at: a
+/// real server also says that a key belongs to another certificate.
 pub fn unusable_pair(certificate: &str, key: &str) -> Option<String> {
     const KEY: &str = "PRIVATE KEY";
     let labels =

@@ -4,6 +4,7 @@
 use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::Resource;
 use opdev_apimachinery::version::since;
+use std::collections::HashSet;
 
 /// The groups whose kinds are judged by hand alone, in another server of the same process.
 const BY_HAND: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -33,12 +34,9 @@ pub fn settle(resource: &Resource, causes: Vec<Cause>) -> Vec<Cause> {
             .iter()
             .any(|(kind, of, reason)| *kind == resource.kind && *of == field && *reason == cause.reason)
     };
-    let mut once: Vec<Cause> = Vec::with_capacity(causes.len());
-    for cause in causes {
-        if !once.contains(&cause) {
-            once.push(cause);
-        }
-    }
+    let mut seen = HashSet::new();
+    let key = |cause: &Cause| (cause.field.clone(), cause.reason.clone(), cause.message.clone());
+    let once: Vec<Cause> = causes.into_iter().filter(|cause| seen.insert(key(cause))).collect();
     let (declared, mut settled): (Vec<Cause>, Vec<Cause>) = once.into_iter().partition(is_declared);
     settled.extend(declared);
     settled

@@ -1,4 +1,4 @@
-//! Refusals of Endpoints and EndpointSlices.
+//! Refusals of Endpoints and EndpointSlices. The old field `deprecatedTopology` is not looked at.
 
 use super::addresses;
 use super::checks::{absent, items, named, one_of, port_number};
@@ -6,6 +6,7 @@ use opdev_apimachinery::error::Cause;
 use opdev_apimachinery::resource::names;
 use opdev_apimachinery::version::since;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
@@ -105,13 +106,14 @@ fn slice_ports(ports: &[Value], causes: &mut Vec<Cause>) {
     if too_many("ports", ports, 20_000, causes) {
         return;
     }
+    let mut seen = HashSet::new();
     for (i, port) in ports.iter().enumerate() {
         let place = format!("ports[{i}]");
         let (field, name) = (format!("{place}.name"), text(&port["name"]));
         if !name.is_empty() {
             named(&field, &port["name"], names::label, causes);
         }
-        if ports[..i].iter().any(|before| text(&before["name"]) == name) {
+        if !seen.insert(name) {
             causes.push(Cause::duplicate(field, &json!(name)));
         }
         one_of(&format!("{place}.protocol"), &port["protocol"], &PROTOCOLS, causes);

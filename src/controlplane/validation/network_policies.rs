@@ -52,22 +52,20 @@ fn ranges(spec: &Value) -> Vec<&str> {
 fn policy_port(found: &Value, place: &str, causes: &mut Vec<Cause>) {
     optional(&format!("{place}.protocol"), &found["protocol"], &["TCP", "UDP", "SCTP"], causes);
     let (field, end) = (format!("{place}.endPort"), &found["endPort"]);
+    let (first, last) = (found["port"].as_i64(), end.as_i64());
+    if last.is_some() && first.is_none() {
+        let port = if found["port"].is_null() { "not specified" } else { "non-numeric" };
+        let detail = format!("may not be specified when `port` is {port}");
+        causes.push(Cause::invalid(field.as_str(), end, &detail));
+    }
     if !found["port"].is_null() {
         port(&format!("{place}.port"), &found["port"], causes);
     }
-    let Some(last) = end.as_i64() else { return };
-    match found["port"].as_i64() {
-        Some(first) => {
-            if last < first {
-                causes.push(Cause::invalid(field.as_str(), end, "must be greater than or equal to `port`"));
-            }
-            port_number(&field, end, causes);
+    if let (Some(first), Some(last)) = (first, last) {
+        if last < first {
+            causes.push(Cause::invalid(field.as_str(), end, "must be greater than or equal to `port`"));
         }
-        None => {
-            let port = if found["port"].is_null() { "not specified" } else { "non-numeric" };
-            let detail = format!("may not be specified when `port` is {port}");
-            causes.push(Cause::invalid(field, end, &detail));
-        }
+        port_number(&field, end, causes);
     }
 }
 
@@ -106,5 +104,32 @@ fn block(block: &Value, place: &str, kept: &[&str], causes: &mut Vec<Cause>) {
         if Range::parse(text).is_some_and(|inner| !range.is_larger_than(inner)) {
             causes.push(Cause::invalid(field, except, "must be a strict subset of `cidr`"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_update_keeps_what_an_older_server_took() {
+        use crate::{endpoints, networking};
+        let mut causes = Vec::new();
+        let service = json!({"metadata": {"name": "s", "annotations": {}}, "spec": {"type": "LoadBalancer",
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}], "sessionAffinity": "None",
+            "externalTrafficPolicy": "Cluster", "internalTrafficPolicy": "Cluster", "externalIPs": ["1.2.3.04"],
+            "loadBalancerSourceRanges": [" 1.2.3.4/8"]}});
+        networking::service(&service, Some(&service), &mut causes);
+        let found =
+            json!({"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": "1.2.3.4/8"}}]}], "podSelector": {}}});
+        policy(&found, Some(&found), &mut causes);
+        let kept = json!({"addressType": "IPv4", "endpoints": [{"addresses": ["127.0.0.1"]}], "ports": []});
+        endpoints::slice(&kept, Some(&kept), &mut causes);
+        assert_eq!(causes, []);
+        networking::service(&service, None, &mut causes);
+        policy(&found, None, &mut causes);
+        endpoints::slice(&kept, None, &mut causes);
+        assert_eq!(causes.len(), 4, "{causes:?}");
     }
 }

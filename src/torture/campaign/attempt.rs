@@ -174,7 +174,7 @@ pub(super) async fn tried(
         new
     };
     let mut runs = stream::iter(all).map(one).buffered(waiting(prepared));
-    let (mut shrinking, mut begun, mut alike) = (FuturesOrdered::new(), Vec::new(), Vec::new());
+    let (mut shrinking, mut alike) = (FuturesOrdered::new(), Vec::new());
     let mut left = Vec::new();
     loop {
         let ended = tokio::select! {
@@ -201,12 +201,10 @@ pub(super) async fn tried(
         };
         bench.count(&attempt, &disturbance, log);
         let Some(new) = bench.alarm(attempt, &disturbance, log) else { continue };
-        let symptom = Symptom::of(&new);
-        if log.knows(&symptom) || begun.iter().any(|known: &Symptom| known.is_like(&symptom)) {
-            alike.push(new);
-        } else {
-            begun.push(symptom);
+        if log.begins(Symptom::of(&new)) {
             shrinking.push_back(smaller(new, disturbance));
+        } else {
+            alike.push(new);
         }
     }
     while let Some(new) = shrinking.next().await {

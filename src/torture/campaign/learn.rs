@@ -155,6 +155,14 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
+    /// Waits for the end of the time; for ever where there is none.
+    pub(crate) async fn passed(&self) {
+        match self.until {
+            Some(until) => tokio::time::sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until) || self.shutdown.is_cancelled()
     }
@@ -241,6 +249,16 @@ impl Learners {
     /// Ends all runs that are still under way.
     pub(crate) fn stop(&self) {
         self.shutdown.cancel();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.shutdown.is_cancelled()
+    }
+}
+
+impl Drop for Learners {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

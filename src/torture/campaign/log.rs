@@ -27,13 +27,15 @@ pub(super) struct Log<'a>(RefCell<Told<'a>>);
 
 struct Told<'a> {
     alarms: Vec<Alarm>,
+    /// Alarms whose plan is being made smaller.
+    begun: Vec<Symptom>,
     report: Report,
     tell: Tell<'a>,
 }
 
 impl<'a> Log<'a> {
     pub(super) fn new(report: Report, tell: Tell<'a>) -> Log<'a> {
-        Log(RefCell::new(Told { alarms: Vec::new(), report, tell }))
+        Log(RefCell::new(Told { alarms: Vec::new(), begun: Vec::new(), report, tell }))
     }
 
     /// Tells of a step.
@@ -51,18 +53,24 @@ impl<'a> Log<'a> {
     /// # Errors
     /// Where its file cannot be written.
     pub(super) fn found(&self, input: &TortureInput, new: Alarm) -> Result<()> {
-        let Told { alarms, report, tell } = &mut *self.0.borrow_mut();
+        let Told { alarms, report, tell, .. } = &mut *self.0.borrow_mut();
         found(input, new, alarms, report, tell)
     }
 
-    /// Returns true if there is a finding with this symptom.
-    pub(super) fn knows(&self, symptom: &Symptom) -> bool {
-        self.0.borrow().alarms.iter().any(|known| Symptom::of(known).is_like(symptom))
+    /// Returns true if nobody makes the plan of this symptom smaller yet. Then the caller has to.
+    pub(super) fn begins(&self, symptom: Symptom) -> bool {
+        let told = &mut *self.0.borrow_mut();
+        let is_known = told.alarms.iter().any(|known| Symptom::of(known).is_like(&symptom))
+            || told.begun.iter().any(|known| known.is_like(&symptom));
+        if !is_known {
+            told.begun.push(symptom);
+        }
+        !is_known
     }
 
     /// All of it, for somebody who is alone with it.
     pub(super) fn parts(&mut self) -> (&mut Vec<Alarm>, &mut Report, &mut Tell<'a>) {
-        let Told { alarms, report, tell } = self.0.get_mut();
+        let Told { alarms, report, tell, .. } = self.0.get_mut();
         (alarms, report, tell)
     }
 

@@ -99,7 +99,13 @@ impl Schedule<'_, '_> {
             if room && learners.is_empty() && !rest.is_empty() {
                 continue;
             }
+            let deadline = self.campaign.deadline;
             let ended = tokio::select! {
+                // Once the time is over, nothing more is learned.
+                () = deadline.passed(), if !learners.is_stopped() => {
+                    learners.stop();
+                    continue;
+                }
                 Some(ended) = running.next(), if !running.is_empty() => ended?,
                 lesson = learners.next(), if room && !learners.is_empty() => {
                     running.extend(lesson?.map(|lesson| self.boxed_scenario(lesson)));
@@ -114,10 +120,6 @@ impl Schedule<'_, '_> {
                 if sample.left.get() == 0 && !sample.checked.get() {
                     waiting.push_back(self.boxed_checks(number));
                 }
-            }
-            // Once the time is over, nothing more is learned.
-            if self.campaign.deadline.is_over() {
-                learners.stop();
             }
         }
     }

@@ -23,7 +23,7 @@ impl Learning {
     }
 
     /// Waits until a scenario is to be learned: as many at once as there are turns for their runs, at least
-    /// one beside the scenario whose plans are tried.
+    /// one.
     pub async fn may_begin(&self, number: usize) {
         let (mut taken, mut count) = (self.taken.subscribe(), self.turns.count());
         loop {

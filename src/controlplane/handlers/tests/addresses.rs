@@ -83,3 +83,47 @@ async fn a_pod_has_its_first_address_twice() {
         assert_eq!(said(&patched(&api, uri, json!({"status": status})).await), expected);
     }
 }
+
+#[tokio::test]
+async fn a_service_that_is_no_load_balancer_any_more_can_have_a_status() {
+    let api = api();
+    let balanced =
+        json!({"metadata": {"name": "lb"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+    post(&api, SERVICES, balanced).await.expect(StatusCode::CREATED);
+    let (uri, status) = (format!("{SERVICES}/lb"), format!("{SERVICES}/lb/status"));
+    let ingress = json!({"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}});
+    patched(&api, &status, ingress).await.expect(StatusCode::OK);
+    let plain = patched(&api, &uri, json!({"spec": {"type": "ClusterIP"}})).await.expect(StatusCode::OK);
+    assert_eq!(plain["status"], json!({"loadBalancer": {}}));
+    let condition = json!({"type": "Ready", "status": "True", "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-02T03:04:05Z"});
+    patched(&api, &status, json!({"status": {"conditions": [condition]}})).await.expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn warnings_of_an_update_are_those_of_a_real_server() {
+    const SETS: &str = "/apis/apps/v1/namespaces/default/daemonsets";
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/cronjobs";
+    let api = api();
+    let old = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}],
+        "nodeSelector": {"beta.kubernetes.io/os": "linux"}}});
+    let set = json!({"metadata": {"name": "s"}, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": old}});
+    assert_eq!(post(&api, SETS, set).await.warnings.len(), 1);
+    let uri = format!("{SETS}/s");
+    let count = async |body: Value| patched(&api, &uri, body).await.warnings.len();
+    assert_eq!(count(json!({"spec": {"minReadySeconds": 5}})).await, 0, "the template is the same");
+    let image = json!([{"name": "c", "image": "j"}]);
+    assert_eq!(count(json!({"spec": {"template": {"spec": {"containers": image}}}})).await, 1);
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    let job = json!({"metadata": {"name": "j"}, "spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}}});
+    post(&api, JOBS, job).await.expect(StatusCode::CREATED);
+    let zoned = patched(&api, &format!("{JOBS}/j"), json!({"spec": {"schedule": "TZ=UTC 0 0 * * *"}})).await;
+    assert_eq!(zoned.code, 422);
+    let hook = json!({"metadata": {"name": "h"}, "webhooks": [{"name": "a.b.c", "admissionReviewVersions": ["v1"],
+        "sideEffects": "None", "clientConfig": {"url": "https://x.example.com"}, "rules": [{
+            "apiGroups": ["authentication.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["tokenreviews"]}]}]});
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let said = post(&api, hooks, hook).await.warnings;
+    assert_eq!(said.len(), 1, "{said:?}");
+}

@@ -26,6 +26,7 @@ const CONFIGURATION: Strategy = Strategy {
 const WEBHOOKS: Strategy = Strategy {
     printer: Some(Printer::new(cluster::WEBHOOKS, cluster::webhooks)),
     validate: |_, object, _, causes| webhooks::configuration(object, causes),
+    warn: warnings::webhooks,
     ..CONFIGURATION
 };
 

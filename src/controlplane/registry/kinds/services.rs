@@ -4,6 +4,7 @@ use super::families;
 use crate::allocate;
 use crate::strategy::{Allocation, Selectable, Strategy};
 use opdev_apimachinery::attributes::{END, Indexed, Indexing, Unread, partial};
+use opdev_apimachinery::part::Part;
 use opdev_apimachinery::quota::{Evaluator, ONE, items, text};
 use opdev_apimachinery::resource::{MetadataChecks, ResourceRules, names};
 use opdev_apis::defaults::{each, put, sub};
@@ -43,6 +44,12 @@ pub(super) static ALL: &[Strategy] = &[
         }),
         validate_change_first: networking::service_update,
         validate: |_, object, current, causes| networking::service(object, current, causes),
+        prepare_update: |_, part, object, _| {
+            // A load balancer that goes takes its addresses with it.
+            if matches!(part, Part::Main) && object["spec"]["type"] != "LoadBalancer" {
+                sub(object, "status")["loadBalancer"] = json!({});
+            }
+        },
         validate_status: networking::service_status,
         warn: warnings::service,
         warn_of_status: warnings::balanced,

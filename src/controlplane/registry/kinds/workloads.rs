@@ -73,7 +73,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| workloads::daemon_set(&object["spec"], causes),
         validate_status: workload_status::daemon_set,
         validate_change: immutable_selector,
-        warn: warnings::template,
+        warn: warnings::daemon_set,
         ..WORKLOAD
     },
     Strategy {
@@ -85,7 +85,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate: |_, object, _, causes| workloads::replication_controller(&object["spec"], causes),
         validate_status: workload_status::replica_set,
         initial_status: |_| Some(json!({"replicas": 0})),
-        warn: warnings::workload,
+        warn: warnings::replication_controller,
         quota: Evaluator::COUNTED,
         ..WORKLOAD
     },

@@ -79,7 +79,7 @@ pub fn pod_status(told: &mut Warnings, object: &Value) {
     }
 }
 
-/// Warns of Endpoints, unless a controller that knows better wrote them.
+/// Warns of Endpoints, unless their controller wrote them: it writes addresses as they should be.
 pub fn endpoints(told: &mut Warnings, object: &Value, _current: Option<&Value>) {
     if managed_by(object, "endpoints.kubernetes.io/managed-by", &["endpoint-controller"]) {
         return;
@@ -93,7 +93,7 @@ pub fn endpoints(told: &mut Warnings, object: &Value, _current: Option<&Value>) 
     }
 }
 
-/// Warns of an EndpointSlice, unless a controller that knows better wrote it.
+/// Warns of an EndpointSlice, unless its controller wrote it: it writes addresses as they should be.
 pub fn endpoint_slice(told: &mut Warnings, object: &Value, current: Option<&Value>) {
     if current.is_none() && object["addressType"] == "FQDN" {
         told.warn("spec.addressType: FQDN endpoints are deprecated");

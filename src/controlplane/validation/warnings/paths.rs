@@ -21,7 +21,8 @@ impl File {
     }
 
     fn is_inside(&self, other: &File) -> bool {
-        format!("{}/", self.path).starts_with(&format!("{}/", other.path))
+        let rest = self.path.strip_prefix(other.path.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 

@@ -32,9 +32,24 @@ pub fn pod(told: &mut Warnings, object: &Value, current: Option<&Value>) {
     }
 }
 
-/// Warns of a DaemonSet, whose pods have other names.
-pub fn template(told: &mut Warnings, object: &Value, current: Option<&Value>) {
+/// Warns of a DaemonSet whose template is new. Its pods have other names.
+pub fn daemon_set(told: &mut Warnings, object: &Value, current: Option<&Value>) {
+    let of = |set: &Value| set["spec"]["template"].clone();
+    if current.is_none_or(|current| of(current) != of(object)) {
+        pod_spec(told, &object["spec"]["template"], "spec.template.");
+    }
+}
+
+fn template(told: &mut Warnings, object: &Value, current: Option<&Value>) {
     template_at(told, object, current, &["spec", "template"]);
+}
+
+/// Warns of a ReplicationController. In an update a real server looks at the template that was there before.
+pub fn replication_controller(told: &mut Warnings, object: &Value, current: Option<&Value>) {
+    new_name(told, object, current);
+    if is_new_generation(object, current) {
+        pod_spec(told, &current.unwrap_or(object)["spec"]["template"], "spec.template.");
+    }
 }
 
 /// Warns of a kind whose name becomes that of its pods.
@@ -128,7 +143,7 @@ fn containers<'a>(spec: &'a Value, path: &str) -> Vec<(String, &'a Value)> {
     lists.into_iter().flat_map(of).map(|(place, item)| (format!("{path}.{place}"), item)).collect()
 }
 
-/// Warns of a pod, or of a template. The path of a template ends with a point.
+/// Warns of a pod, or of a template. The path of a template ends with a dot.
 fn pod_spec(told: &mut Warnings, pod: &Value, prefix: &str) {
     let (meta, spec) = (&pod["metadata"], &pod["spec"]);
     let (notes, path) = (format!("{prefix}metadata.annotations"), format!("{prefix}spec"));

@@ -9,8 +9,8 @@ const CLASS: (&str, &str) = (
     "deprecated since v1.8; use \"storageClassName\" attribute instead",
 );
 
-/// Kinds of volumes that kubelets do not mount any more, or not for long: the field, its name in warnings, the
-/// advice.
+/// Kinds of volumes that kubelets do not mount any more, or not for long: the field, its name in warnings,
+/// the advice.
 pub(super) const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
