@@ -99,6 +99,9 @@ impl Schedule<'_, '_> {
             if room && learners.is_empty() && !rest.is_empty() {
                 continue;
             }
+            if running.is_empty() && learners.is_empty() {
+                return Ok(());
+            }
             let deadline = self.campaign.deadline;
             let ended = tokio::select! {
                 // Once the time is over, nothing more is learned.
@@ -111,7 +114,6 @@ impl Schedule<'_, '_> {
                     running.extend(lesson?.map(|lesson| self.boxed_scenario(lesson)));
                     continue;
                 }
-                else => return Ok(()),
             };
             if let Ended::Scenario(number, left) = ended {
                 rest.extend(left);
