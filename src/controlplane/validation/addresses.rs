@@ -114,6 +114,19 @@ fn wrong_ip(text: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns true if the address or the prefix of a range has leading zeros.
+fn has_zeros(range: &str) -> bool {
+    let (address, prefix) = range.split_once('/').unwrap_or_default();
+    address.parse::<IpAddr>().is_err() || (prefix.len() > 1 && prefix.starts_with('0'))
+}
+
+/// Returns true if a node or a pod cannot have all of these: one of IPv4 and one of IPv6 are the most. Each is
+/// true for IPv6, and `None` where it cannot be read.
+pub(super) fn are_too_many(families: &[Option<bool>]) -> bool {
+    let both = families.contains(&Some(true)) && families.contains(&Some(false));
+    families.len() > 2 || (families.len() == 2 && !both)
+}
+
 fn wrong_cidr(text: &str) -> Option<&'static str> {
     let Some(range) = Range::parse(text) else {
         return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
@@ -121,8 +134,7 @@ fn wrong_cidr(text: &str) -> Option<&'static str> {
     if !since(36) {
         return None;
     }
-    let (address, prefix) = text.split_once('/').unwrap_or_default();
-    if address.parse::<IpAddr>().is_err() || (prefix.len() > 1 && prefix.starts_with('0')) {
+    if has_zeros(text) {
         Some("must not have leading 0s in IP or prefix length")
     } else if is_mapped(range.address) {
         Some("must not have an IPv4-mapped IPv6 address")
@@ -210,9 +222,7 @@ pub fn cidr_warnings(field: &str, text: &str) -> Vec<String> {
             "{field}: CIDR value {text:?} is ambiguous in this context (should be {shown:?} or {single:?}?)"
         ));
     }
-    let (address, prefix) = text.split_once('/').unwrap_or_default();
-    let zeros = address.parse::<IpAddr>().is_err() || (prefix.len() > 1 && prefix.starts_with('0'));
-    if zeros || is_mapped(range.address) {
+    if has_zeros(text) || is_mapped(range.address) {
         warnings.push(format!("{field}: non-standard CIDR value {text:?} is invalid: use {shown:?}"));
     }
     let written = format!("{}/{}", range.address, range.prefix);

@@ -240,13 +240,9 @@ pub fn node(object: &Value, causes: &mut Vec<Cause>) {
     for (i, range) in texts.iter().enumerate() {
         addresses::cidr(&format!("{field}[{i}]"), range, &[], causes);
     }
-    let families: Vec<bool> = texts
-        .iter()
-        .filter_map(|text| addresses::Range::parse(text))
-        .map(addresses::Range::is_ipv6)
-        .collect();
-    let both = families.contains(&true) && families.contains(&false);
-    if texts.len() > 2 || (texts.len() == 2 && !both) {
+    let family = |text: &&str| addresses::Range::parse(text).map(addresses::Range::is_ipv6);
+    let families: Vec<Option<bool>> = texts.iter().map(family).collect();
+    if addresses::are_too_many(&families) {
         causes.push(Cause::invalid(field, list, "may specify no more than one CIDR for each IP family"));
     }
 }

@@ -391,10 +391,9 @@ pub fn status(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
         for (i, address) in addresses.iter().enumerate() {
             addresses::ip(&format!("status.{list}[{i}]"), address, &kept, causes);
         }
-        let families: Vec<bool> =
-            addresses.iter().filter_map(|text| addresses::parse(text)).map(|ip| ip.is_ipv6()).collect();
-        let both = families.contains(&true) && families.contains(&false);
-        if addresses.len() > 2 || (addresses.len() == 2 && !both) {
+        let family = |text: &String| addresses::parse(text).map(|ip| ip.is_ipv6());
+        let families: Vec<Option<bool>> = addresses.iter().map(family).collect();
+        if addresses::are_too_many(&families) {
             let shown: Vec<String> =
                 addresses.iter().map(|address| format!("{{\"IP\":{}}}", json!(address))).collect();
             let detail = "may specify no more than one IP for each IP family";

@@ -86,6 +86,9 @@ fn projected(source: &Value) -> Vec<File> {
 
 fn collect(told: &mut Warnings, (name, kind): (&str, &str), files: Vec<File>, seen: &mut Vec<File>) {
     for mut file in files {
+        if told.is_full() {
+            return;
+        }
         file.path.truncate(file.path.trim_end_matches('/').len());
         if file.path.is_empty() {
             continue;

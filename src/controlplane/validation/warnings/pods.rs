@@ -34,9 +34,9 @@ pub fn pod(told: &mut Warnings, object: &Value, current: Option<&Value>) {
 
 /// Warns of a DaemonSet whose template is new. Its pods have other names.
 pub fn daemon_set(told: &mut Warnings, object: &Value, current: Option<&Value>) {
-    let of = |set: &Value| set["spec"]["template"].clone();
-    if current.is_none_or(|current| of(current) != of(object)) {
-        pod_spec(told, &object["spec"]["template"], "spec.template.");
+    let template = &object["spec"]["template"];
+    if current.is_none_or(|current| current["spec"]["template"] != *template) {
+        pod_spec(told, template, "spec.template.");
     }
 }
 

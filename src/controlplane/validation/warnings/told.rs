@@ -3,16 +3,29 @@
 use opdev_apimachinery::resource::{names, quantity};
 use serde_json::Value;
 
-/// Warnings, each of them once.
+/// A real server sends no more than this many characters of warnings, and of each at most `LONGEST`.
+const ALL: usize = 4096;
+const LONGEST: usize = 256;
+
+/// Warnings, as many as a real server sends: pairs of a list could make millions of them.
 #[derive(Debug, Default)]
-pub struct Warnings(Vec<String>);
+pub struct Warnings {
+    found: Vec<String>,
+    characters: usize,
+}
 
 impl Warnings {
     pub(super) fn warn(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if !self.0.contains(&text) {
-            self.0.push(text);
+        if !self.is_full() && !self.found.contains(&text) {
+            self.characters += text.chars().count().min(LONGEST);
+            self.found.push(text);
         }
+    }
+
+    /// Returns true if nobody hears of further warnings.
+    pub(super) fn is_full(&self) -> bool {
+        self.characters >= ALL
     }
 }
 
@@ -21,7 +34,7 @@ impl IntoIterator for Warnings {
     type IntoIter = std::vec::IntoIter<String>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.found.into_iter()
     }
 }
 
@@ -86,5 +99,21 @@ pub(super) fn fraction(told: &mut Warnings, place: &str, part: &Value, name: &st
     let Some(text) = part[name].as_str() else { return };
     if quantity::nano(text).is_some_and(|amount| amount % 1_000_000_000 != 0) {
         told.warn(format!("{place}[{name}]: fractional byte value {text:?} is invalid, must be an integer"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_end_where_a_real_server_sends_no_more() {
+        let mut told = Warnings::default();
+        for number in 0..10_000 {
+            told.warn(format!("{number:1000}"));
+            told.warn("the same");
+        }
+        assert!(told.is_full());
+        assert_eq!(told.into_iter().count(), 1 + ALL.div_ceil(LONGEST));
     }
 }
